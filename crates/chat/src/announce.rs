@@ -1,0 +1,28 @@
+//! From the store to everybody: what became durable is published, in order.
+
+use std::sync::Arc;
+
+use crate::bus::Bus;
+use crate::command::Event;
+use crate::model::Kept;
+use crate::store::Committed;
+
+/// Publishes each durable message.
+pub struct Announcer {
+    bus: Arc<dyn Bus>,
+}
+
+impl Announcer {
+    /// Announces on this bus.
+    pub fn new(bus: Arc<dyn Bus>) -> Self {
+        Self { bus }
+    }
+}
+
+impl Committed for Announcer {
+    fn committed(&self, batch: &[Kept]) {
+        for Kept { message, origin } in batch {
+            self.bus.publish(Event::Message { message: Arc::clone(message), origin: *origin });
+        }
+    }
+}

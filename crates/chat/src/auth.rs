@@ -1,0 +1,340 @@
+//! Who is asking: accounts, sign-ins, tokens, and which devices may be there at once.
+
+use std::net::IpAddr;
+
+use data_encoding::BASE64URL_NOPAD;
+
+use crate::bus::Place;
+use crate::chat::Chat;
+use crate::command::{Event, Logins};
+use crate::ids::{ConnectionId, LoginId, Platform, UserId};
+use crate::model::{Caller, Login, Profile, User};
+use crate::policy::{account, session};
+use crate::reason::{Error, Reason};
+use crate::rules::Rules;
+use crate::store::Rotated;
+use crate::throttle::Throttle;
+use crate::token::Claims;
+
+/// How often wrong passwords and new accounts are heard from somewhere.
+pub(crate) struct Throttles {
+    account_from_address: Throttle<(UserId, IpAddr)>,
+    account: Throttle<UserId>,
+    address: Throttle<IpAddr>,
+    registrations: Throttle<IpAddr>,
+}
+
+impl Throttles {
+    pub(crate) fn new(rules: &Rules) -> Self {
+        Self {
+            account_from_address: Throttle::per_minute(5),
+            account: Throttle::per_minute(50),
+            address: Throttle::per_minute(100),
+            registrations: Throttle::per_minute(rules.registrations_per_minute),
+        }
+    }
+}
+
+/// A new account as asked for.
+#[derive(Clone, Debug)]
+pub struct Register {
+    /// The wanted id; made by the server if absent.
+    pub user_id: Option<String>,
+    /// How they want to be seen.
+    pub profile: Profile,
+    /// Their password.
+    pub password: String,
+}
+
+/// A fresh pair of tokens.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tokens {
+    /// The access token.
+    pub access: String,
+    /// The refresh token, shown once.
+    pub refresh: String,
+    /// Milliseconds until the access token dies.
+    pub expires_in_ms: u64,
+}
+
+/// Creates an account.
+pub async fn register(chat: &Chat, from: IpAddr, wanted: Register) -> Result<User, Error> {
+    account::good_password(&wanted.password)?;
+    account::good_profile(&wanted.profile)?;
+    let given = wanted.user_id.as_deref().map(UserId::parse).transpose()?;
+    let now = chat.clock.now();
+    if !chat.logins.registrations.take(from, now) {
+        return Err(Reason::TooManyRequests.into());
+    }
+    if let Some(id) = &given
+        && chat.store.user(id).await?.is_some()
+    {
+        return Err(Reason::UserExists.into());
+    }
+    let user = User {
+        id: given.unwrap_or_else(|| make_user_id(chat)),
+        profile: wanted.profile,
+        created_at: now,
+        password_hash: chat.passwords.hash(wanted.password).await?,
+        session_version: 1,
+    };
+    if !chat.store.create_user(user.clone()).await? {
+        return Err(Reason::UserExists.into());
+    }
+    Ok(user)
+}
+
+fn make_user_id(chat: &Chat) -> UserId {
+    let mut bytes = [0; 10];
+    chat.dice.fill(&mut bytes);
+    let id = data_encoding::BASE32_NOPAD.encode(&bytes).to_lowercase();
+    UserId::parse(&id).expect("base32 is within the alphabet of user ids")
+}
+
+/// Signs in on a device. An unknown user and a wrong password look and take the same.
+pub async fn login(
+    chat: &Chat,
+    from: IpAddr,
+    user_id: &str,
+    password: String,
+    platform: Platform,
+) -> Result<(Tokens, User), Error> {
+    let now = chat.clock.now();
+    let id = UserId::parse(user_id).map_err(|_| Reason::LoginFailed)?;
+    let tries = &chat.logins;
+    let may_try = tries.account_from_address.has((id.clone(), from), now)
+        && tries.account.has(id.clone(), now)
+        && tries.address.has(from, now);
+    if !may_try {
+        return Err(Reason::TooManyRequests.into());
+    }
+    let user = chat.store.user(&id).await?;
+    let hash = user.as_ref().map(|user| user.password_hash.clone());
+    // Very long passwords are never right and not worth hashing.
+    let right = password.len() <= 512 && chat.passwords.verify(password, hash).await?;
+    let (Some(user), true) = (user, right) else {
+        tries.account_from_address.take((id.clone(), from), now);
+        tries.account.take(id, now);
+        tries.address.take(from, now);
+        return Err(Reason::LoginFailed.into());
+    };
+    let (login, refresh) = new_login(chat, &user, platform);
+    chat.store.create_login(login.clone(), now).await?;
+    close_excluded(chat, &login).await?;
+    let tokens = tokens(chat, &user, &login, refresh)?;
+    Ok((tokens, user))
+}
+
+fn new_login(chat: &Chat, user: &User, platform: Platform) -> (Login, String) {
+    let mut id = [0; 16];
+    chat.dice.fill(&mut id);
+    let now = chat.clock.now();
+    let (refresh, refresh_hash) = new_refresh(chat);
+    let login = Login {
+        id: LoginId(id),
+        user: user.id.clone(),
+        platform,
+        created_at: now,
+        expires_at: now.plus(chat.rules.refresh_ttl_ms),
+        refresh_hash,
+        previous_hash: None,
+        ended: false,
+    };
+    (login, refresh)
+}
+
+fn new_refresh(chat: &Chat) -> (String, [u8; 32]) {
+    let mut secret = [0; 32];
+    chat.dice.fill(&mut secret);
+    let token = BASE64URL_NOPAD.encode(&secret);
+    let hash = hash_of(&token);
+    (token, hash)
+}
+
+fn hash_of(refresh: &str) -> [u8; 32] {
+    blake3::hash(refresh.as_bytes()).into()
+}
+
+fn tokens(chat: &Chat, user: &User, login: &Login, refresh: String) -> Result<Tokens, Error> {
+    let now = chat.clock.now();
+    let claims = Claims {
+        user: user.id.clone(),
+        login: login.id,
+        platform: login.platform,
+        session_version: user.session_version,
+        expires_at: now.plus(chat.rules.access_ttl_ms),
+    };
+    let access = chat.key.sign(&claims, now)?;
+    Ok(Tokens { access, refresh, expires_in_ms: chat.rules.access_ttl_ms })
+}
+
+/// Gives a new pair of tokens for a refresh token, once.
+pub async fn refresh(chat: &Chat, refresh: &str) -> Result<(Tokens, User), Error> {
+    let now = chat.clock.now();
+    let (next, next_hash) = new_refresh(chat);
+    let expires_at = now.plus(chat.rules.refresh_ttl_ms);
+    match chat.store.rotate(hash_of(refresh), next_hash, expires_at, now).await? {
+        Rotated::Done(login) => {
+            let user = chat.store.user(&login.user).await?.ok_or(Reason::InvalidRefreshToken)?;
+            Ok((tokens(chat, &user, &login, next)?, user))
+        }
+        Rotated::Unknown => Err(Reason::InvalidRefreshToken.into()),
+        Rotated::Reused(login) => {
+            tracing::warn!(user = %login.user, "a used refresh token came again: sign-in ended");
+            end(chat, &login.user, Logins::These(vec![login.id]), Reason::SessionInvalid);
+            Err(Reason::InvalidRefreshToken.into())
+        }
+    }
+}
+
+/// Who an access token stands for, if it and its sign-in are alive.
+pub async fn authenticate(chat: &Chat, token: &str) -> Result<Caller, Error> {
+    let claims = chat.key.check(token, chat.clock.now())?;
+    let login = live_login(chat, claims.login).await?;
+    let user = chat.store.user(&claims.user).await?.ok_or(Reason::SessionInvalid)?;
+    if login.user != user.id || user.session_version != claims.session_version {
+        return Err(Reason::SessionInvalid.into());
+    }
+    Ok(Caller {
+        user: claims.user,
+        login: claims.login,
+        platform: claims.platform,
+        signed_in_at: login.created_at,
+        expires_at: claims.expires_at,
+        connection: None,
+    })
+}
+
+/// Lets an open socket carry on with a newer token of the same user.
+pub async fn reauthenticate(chat: &Chat, caller: &Caller, token: &str) -> Result<Caller, Error> {
+    let renewed = authenticate(chat, token).await?;
+    if renewed.user != caller.user {
+        return Err(Reason::ReauthUidMismatch.into());
+    }
+    if renewed.login != caller.login {
+        // The socket is known by its sign-in; another one needs a socket of its own.
+        return Err(Reason::SessionInvalid.into());
+    }
+    Ok(Caller { connection: caller.connection, ..renewed })
+}
+
+async fn live_login(chat: &Chat, id: LoginId) -> Result<Login, Error> {
+    let login = chat.store.login(id).await?.ok_or(Reason::SessionInvalid)?;
+    if login.ended { Err(Reason::SessionInvalid.into()) } else { Ok(login) }
+}
+
+/// Takes a place for a socket: whoever the session policy excludes gives way, the older sign-in to
+/// the newer. The socket must already be reachable by events, so that an end that comes meanwhile
+/// finds it; one that came just before is found here.
+pub async fn enter(chat: &Chat, caller: &Caller, connection: ConnectionId) -> Result<(), Error> {
+    let place = place_of(caller, connection);
+    let others = chat.bus.claim(place.clone()).await;
+    let entered = settle(chat, caller, &place, &others).await;
+    if entered.is_err() {
+        chat.bus.release(&caller.user, connection);
+    }
+    entered
+}
+
+async fn settle(
+    chat: &Chat,
+    caller: &Caller,
+    place: &Place,
+    others: &[Place],
+) -> Result<(), Error> {
+    live_login(chat, caller.login).await?;
+    let going = session::who_gives_way(&chat.rules, place, others)?;
+    let ended = end_older(chat, caller.login, caller.signed_in_at, place).await?;
+    let (same, rest): (Vec<&Place>, Vec<&Place>) =
+        going.into_iter().partition(|other| other.login == caller.login);
+    if rest.iter().any(|other| !ended.contains(&other.login)) {
+        return Err(Reason::Kicked.into()); // a newer sign-in is already here
+    }
+    if !same.is_empty() {
+        let connections = same.iter().map(|other| other.connection).collect();
+        let user = caller.user.clone();
+        chat.bus.publish(Event::Closed { user, connections, reason: Reason::Kicked });
+    }
+    Ok(())
+}
+
+/// Ends the older sign-ins that a newcomer excludes, connected or not.
+async fn end_older(
+    chat: &Chat,
+    login: LoginId,
+    since: crate::ids::Millis,
+    place: &Place,
+) -> Result<Vec<LoginId>, Error> {
+    let policy = chat.rules.session_policy;
+    let newcomer = place.clone();
+    let which = move |other: &Login| {
+        let its_place = Place { platform: other.platform, login: other.id, ..newcomer.clone() };
+        (other.created_at, other.id) < (since, login)
+            && session::excludes(policy, &newcomer, &its_place)
+    };
+    let ended = chat.store.end_logins(&place.user, Box::new(which)).await?;
+    if !ended.is_empty() {
+        end(chat, &place.user, Logins::These(ended.clone()), Reason::Kicked);
+    }
+    Ok(ended)
+}
+
+/// A new sign-in ends the connected ones it excludes at once, before its own socket comes.
+async fn close_excluded(chat: &Chat, login: &Login) -> Result<(), Error> {
+    let newcomer = Place {
+        user: login.user.clone(),
+        connection: ConnectionId(0),
+        login: login.id,
+        platform: login.platform,
+    };
+    let policy = chat.rules.session_policy;
+    let places = chat.bus.places(&login.user).await;
+    if places.iter().any(|place| session::excludes(policy, &newcomer, place)) {
+        end_older(chat, login.id, login.created_at, &newcomer).await?;
+    }
+    Ok(())
+}
+
+/// Gives a socket's place back.
+pub fn leave(chat: &Chat, caller: &Caller, connection: ConnectionId) {
+    chat.bus.release(&caller.user, connection);
+}
+
+fn place_of(caller: &Caller, connection: ConnectionId) -> Place {
+    Place { user: caller.user.clone(), connection, login: caller.login, platform: caller.platform }
+}
+
+/// Ends the caller's sign-in; its sockets close at once.
+pub async fn logout(chat: &Chat, caller: &Caller) -> Result<(), Error> {
+    let mine = caller.login;
+    chat.store.end_logins(&caller.user, Box::new(move |login| login.id == mine)).await?;
+    end(chat, &caller.user, Logins::These(vec![mine]), Reason::SessionInvalid);
+    Ok(())
+}
+
+/// Replaces the password; every sign-in of the user ends at once, this one too.
+pub async fn change_password(
+    chat: &Chat,
+    caller: &Caller,
+    old: String,
+    new: String,
+) -> Result<(), Error> {
+    account::good_password(&new)?;
+    let now = chat.clock.now();
+    if !chat.logins.account.has(caller.user.clone(), now) {
+        return Err(Reason::TooManyRequests.into());
+    }
+    let user = chat.store.user(&caller.user).await?.ok_or(Reason::SessionInvalid)?;
+    if !chat.passwords.verify(old, Some(user.password_hash)).await? {
+        chat.logins.account.take(caller.user.clone(), now);
+        return Err(Reason::LoginFailed.into());
+    }
+    let hash = chat.passwords.hash(new).await?;
+    chat.store.change_password(&caller.user, hash).await?.ok_or(Reason::SessionInvalid)?;
+    end(chat, &caller.user, Logins::All, Reason::SessionInvalid);
+    Ok(())
+}
+
+fn end(chat: &Chat, user: &UserId, logins: Logins, reason: Reason) {
+    chat.bus.publish(Event::Ended { user: user.clone(), logins, reason });
+}

@@ -1,0 +1,47 @@
+//! What the domain needs to spread events. At most once, unordered between conversations, safe to
+//! repeat: a hint that is made good by pulling from the store.
+
+use std::sync::Arc;
+
+use crate::Boxed;
+use crate::command::Event;
+use crate::ids::{ConnectionId, LoginId, Platform, UserId};
+
+/// A socket that a user has somewhere.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Whose.
+    pub user: UserId,
+    /// Which socket.
+    pub connection: ConnectionId,
+    /// Signed in how.
+    pub login: LoginId,
+    /// On what device.
+    pub platform: Platform,
+}
+
+/// Hears events on this node.
+pub trait Listener: Send + Sync {
+    /// Must not block. Events of one conversation come in the order they were published.
+    fn hear(&self, event: &Event);
+}
+
+/// Spreads events to the nodes that have listeners.
+pub trait Bus: Send + Sync {
+    /// Tells everybody concerned, here and elsewhere. Never waits, never fails: what cannot be told
+    /// is dropped and counted.
+    fn publish(&self, event: Event);
+
+    /// Names who hears on this node. Set once, before the first socket.
+    fn subscribe(&self, listener: Arc<dyn Listener>);
+
+    /// Notes that a user has a socket here and returns the places they had before, in one act:
+    /// of two claims at once, the later one sees the earlier.
+    fn claim(&self, place: Place) -> Boxed<'_, Vec<Place>>;
+
+    /// The socket is gone. Repeating it does nothing.
+    fn release(&self, user: &UserId, connection: ConnectionId);
+
+    /// The places a user has now.
+    fn places(&self, user: &UserId) -> Boxed<'_, Vec<Place>>;
+}

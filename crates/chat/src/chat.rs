@@ -1,0 +1,95 @@
+//! The domain put together: one value that owns the contracts and the rules.
+
+use std::sync::Arc;
+
+use crate::bus::Bus;
+use crate::clock::{Clock, Dice};
+use crate::command::{Answer, Command, Reply};
+use crate::ids::UserId;
+use crate::model::Caller;
+use crate::passwords::Passwords;
+use crate::reason::Error;
+use crate::rules::Rules;
+use crate::store::Store;
+use crate::sync::Catchup;
+use crate::throttle::Throttle;
+use crate::token::TokenKey;
+use crate::{announce, auth, read, send};
+
+/// What the features share.
+pub struct Chat {
+    /// Where everything is kept.
+    pub store: Arc<dyn Store>,
+    /// How others hear.
+    pub bus: Arc<dyn Bus>,
+    /// What time it is.
+    pub clock: Arc<dyn Clock>,
+    /// Unpredictable bytes.
+    pub dice: Arc<dyn Dice>,
+    /// How passwords are kept.
+    pub passwords: Arc<dyn Passwords>,
+    /// What the operator chose.
+    pub rules: Rules,
+    /// Signs and checks access tokens.
+    pub key: TokenKey,
+    pub(crate) sends: Throttle<UserId>,
+    pub(crate) logins: auth::Throttles,
+}
+
+/// One connection's identity and how far its catch-up has come.
+#[derive(Debug)]
+pub struct Session {
+    /// Who it is.
+    pub caller: Caller,
+    /// What was already sent again.
+    pub catchup: Catchup,
+}
+
+impl Session {
+    /// A session that has sent nothing again yet.
+    pub fn new(caller: Caller) -> Self {
+        Self { caller, catchup: Catchup::default() }
+    }
+}
+
+impl Chat {
+    /// Puts the parts together and lets the store's commits be announced on the bus.
+    pub fn new(
+        store: Arc<dyn Store>,
+        bus: Arc<dyn Bus>,
+        clock: Arc<dyn Clock>,
+        dice: Arc<dyn Dice>,
+        passwords: Arc<dyn Passwords>,
+        rules: Rules,
+        key: TokenKey,
+    ) -> Self {
+        store.on_commit(Arc::new(announce::Announcer::new(Arc::clone(&bus))));
+        let sends = Throttle::per_second(rules.user_sends_per_second, rules.user_sends_burst);
+        let logins = auth::Throttles::new(&rules);
+        Self { store, bus, clock, dice, passwords, rules, key, sends, logins }
+    }
+
+    /// Does what a frame asks. Commands of one session are handled one after the other; a send
+    /// has its place in the order when this returns, and its answer comes when it is durable.
+    pub async fn handle(&self, session: &mut Session, command: Command) -> Result<Answer, Error> {
+        Ok(Answer::Now(match command {
+            Command::Send(outgoing) => {
+                let saved = send::send(self, &session.caller, outgoing).await?;
+                return Ok(Answer::Later(Box::pin(async move { Ok(Reply::Saved(saved.await?)) })));
+            }
+            Command::Acknowledge(ack) => {
+                read::acknowledge(self, &session.caller, &ack).await?;
+                Reply::Quiet
+            }
+            Command::Resend { cursors } => {
+                Reply::Resend(session.catchup.page(self, &session.caller, cursors).await?)
+            }
+            Command::Reauth { token } => {
+                session.caller = auth::reauthenticate(self, &session.caller, &token).await?;
+                Reply::Authenticated(session.caller.clone())
+            }
+            Command::Ping => Reply::Pong,
+            Command::Pong => Reply::Quiet,
+        }))
+    }
+}

@@ -1,0 +1,15 @@
+//! Time and randomness are given, so that a test or a simulation owns them.
+
+use crate::ids::Millis;
+
+/// Tells the time.
+pub trait Clock: Send + Sync {
+    /// Now, by this server's clock. May jump either way; nothing durable depends on its order.
+    fn now(&self) -> Millis;
+}
+
+/// Throws unpredictable bytes: for tokens and ids nobody may guess.
+pub trait Dice: Send + Sync {
+    /// Fills the whole slice.
+    fn fill(&self, bytes: &mut [u8]);
+}

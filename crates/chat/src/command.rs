@@ -1,0 +1,171 @@
+//! Everything a signed-in person can ask for, what they get back, and what they may hear unasked.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::Boxed;
+use crate::ids::{
+    ClientMsgId, ConnectionId, ConversationId, LoginId, MessageId, Millis, Seq, UserId,
+};
+use crate::model::{Caller, Content, CursorKind, Message};
+use crate::reason::{Error, Reason};
+
+/// What a frame asks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Command {
+    /// Carry on with a newer token.
+    Reauth {
+        /// The new access token.
+        token: String,
+    },
+    /// Say something to one person.
+    Send(Outgoing),
+    /// A message arrived or was read.
+    Acknowledge(Acknowledge),
+    /// Bring what this device has not seen.
+    Resend {
+        /// Where this device is, per conversation; others start at the member's delivered cursor.
+        cursors: BTreeMap<ConversationId, Seq>,
+    },
+    /// Are you there?
+    Ping,
+    /// I am.
+    Pong,
+}
+
+/// A message as a client sends it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outgoing {
+    /// The receiver.
+    pub to: UserId,
+    /// The sender's name for it.
+    pub client_id: ClientMsgId,
+    /// What it says.
+    pub content: Content,
+}
+
+/// A delivered or read acknowledgement for one message, meaning "up to and including this one".
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Acknowledge {
+    /// Delivered or read.
+    pub kind: CursorKind,
+    /// The message it speaks of.
+    pub message: MessageId,
+    /// The person the acknowledger believes sent it; checked when given.
+    pub from: Option<UserId>,
+    /// The place the acknowledger believes it has; checked when given.
+    pub seq: Option<Seq>,
+}
+
+/// The answer to a command.
+#[derive(Clone, Debug)]
+pub enum Reply {
+    /// Nothing to say.
+    Quiet,
+    /// The caller continues with this identity.
+    Authenticated(Caller),
+    /// The message is durable.
+    Saved(Saved),
+    /// One page of what was missed.
+    Resend(Page),
+    /// I am here.
+    Pong,
+}
+
+/// What the sender is told about a stored message; the same for every retry.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Saved {
+    /// The stored message.
+    pub message: Arc<Message>,
+    /// Whether it had been stored before this request.
+    pub duplicate: bool,
+}
+
+/// A page of a resend, oldest first.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Page {
+    /// In seq order per conversation, by time across them.
+    pub messages: Vec<Arc<Message>>,
+    /// Whether something is left. Exact at the moment of reading.
+    pub has_more: bool,
+}
+
+/// The state of an answer: most are there at once; a save comes when it is durable.
+pub enum Answer {
+    /// Here it is.
+    Now(Reply),
+    /// It will come. The order of the commands is already decided.
+    Later(Boxed<'static, Result<Reply, Error>>),
+}
+
+/// What happened, told to everybody concerned. A hint: the store is the truth.
+#[derive(Clone, Debug)]
+pub enum Event {
+    /// A message became durable.
+    Message {
+        /// The message.
+        message: Arc<Message>,
+        /// The socket that sent it and is not told again.
+        origin: Option<ConnectionId>,
+    },
+    /// A member's cursor moved.
+    Receipt(Receipt),
+    /// Sign-ins ended: their sockets close.
+    Ended {
+        /// Whose.
+        user: UserId,
+        /// Which of them.
+        logins: Logins,
+        /// What their sockets are told.
+        reason: Reason,
+    },
+    /// Single sockets end although their sign-in may go on elsewhere.
+    Closed {
+        /// Whose.
+        user: UserId,
+        /// Which.
+        connections: Vec<ConnectionId>,
+        /// What they are told.
+        reason: Reason,
+    },
+}
+
+/// Which of a user's sign-ins.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Logins {
+    /// All of them.
+    All,
+    /// These.
+    These(Vec<LoginId>),
+}
+
+impl Logins {
+    /// Whether `login` is one of them.
+    pub fn includes(&self, login: LoginId) -> bool {
+        match self {
+            Self::All => true,
+            Self::These(these) => these.contains(&login),
+        }
+    }
+}
+
+/// A member has received or read everything up to a message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Receipt {
+    /// Delivered or read.
+    pub kind: CursorKind,
+    /// In which conversation.
+    pub conversation: ConversationId,
+    /// Who received or read.
+    pub by: UserId,
+    /// Whose message it was.
+    pub sender: UserId,
+    /// Which message.
+    pub message: MessageId,
+    /// Its place.
+    pub seq: Seq,
+    /// When the server learnt of it.
+    pub at: Millis,
+    /// The socket that said so.
+    pub origin: Option<ConnectionId>,
+}

@@ -1,0 +1,314 @@
+//! Names of things, each its own type, so that a seq is never taken for a time.
+
+use std::fmt;
+use std::sync::Arc;
+
+use data_encoding::BASE32_NOPAD;
+
+use crate::reason::Reason;
+
+/// Milliseconds since 1970 by the server's clock.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Millis(pub u64);
+
+impl Millis {
+    /// This moment plus some milliseconds, never wrapping.
+    pub fn plus(self, ms: u64) -> Self {
+        Self(self.0.saturating_add(ms))
+    }
+
+    /// Milliseconds from `earlier` to this moment, zero if the clock went back.
+    pub fn since(self, earlier: Self) -> u64 {
+        self.0.saturating_sub(earlier.0)
+    }
+}
+
+/// A place in a conversation: 1, 2, 3 … without a hole. Zero is "before the first".
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Seq(pub u64);
+
+impl Seq {
+    /// Before the first message.
+    pub const ZERO: Self = Self(0);
+
+    /// The place after this one. A conversation never reaches 2⁶⁴ messages.
+    #[must_use]
+    pub fn next(self) -> Self {
+        Self(self.0.saturating_add(1))
+    }
+
+    /// The place before this one; zero stays zero.
+    #[must_use]
+    pub fn previous(self) -> Self {
+        Self(self.0.saturating_sub(1))
+    }
+}
+
+impl fmt::Display for Seq {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// A person: 1–64 of `A-Z a-z 0-9 . -`. No `_` or `:`, so that pair ids cannot collide.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct UserId(Arc<str>);
+
+impl UserId {
+    /// The longest a user id may be, in bytes.
+    pub const LEN_MAX: usize = 64;
+
+    /// Checks the form of an id that came from outside.
+    pub fn parse(text: &str) -> Result<Self, Reason> {
+        let fits = (1..=Self::LEN_MAX).contains(&text.len())
+            && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'.' || b == b'-');
+        if fits { Ok(Self(text.into())) } else { Err(Reason::BadUserId) }
+    }
+
+    /// The id as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for UserId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl fmt::Debug for UserId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// A conversation: `si_{min}_{max}` for two people, `sg_{group}` for a group. Immutable.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ConversationId(Arc<str>);
+
+/// What a conversation id says about the conversation.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Kind<'a> {
+    /// Two people, in the order of their ids.
+    Private(&'a str, &'a str),
+    /// A group by its id.
+    Group(&'a str),
+}
+
+impl ConversationId {
+    /// The conversation of two people, the same whoever asks.
+    pub fn private(a: &UserId, b: &UserId) -> Self {
+        let (low, high) = if a <= b { (a, b) } else { (b, a) };
+        Self(format!("si_{low}_{high}").into())
+    }
+
+    /// Checks the form of an id that came from outside.
+    pub fn parse(text: &str) -> Result<Self, Reason> {
+        let id = Self(text.into());
+        let fits = match id.split() {
+            Some(Kind::Private(a, b)) => {
+                a < b && UserId::parse(a).is_ok() && UserId::parse(b).is_ok()
+            }
+            Some(Kind::Group(group)) => UserId::parse(group).is_ok(),
+            None => false,
+        };
+        if fits { Ok(id) } else { Err(Reason::ConversationNotFound) }
+    }
+
+    /// An id that a store kept: its form was checked when it was made.
+    pub fn stored(text: &str) -> Self {
+        Self(text.into())
+    }
+
+    fn split(&self) -> Option<Kind<'_>> {
+        if let Some(pair) = self.0.strip_prefix("si_") {
+            let (a, b) = pair.split_once('_')?;
+            return Some(Kind::Private(a, b));
+        }
+        self.0.strip_prefix("sg_").map(Kind::Group)
+    }
+
+    /// The two people of a private conversation.
+    pub fn pair(&self) -> Option<(UserId, UserId)> {
+        match self.split() {
+            Some(Kind::Private(a, b)) => Some((UserId(a.into()), UserId(b.into()))),
+            _ => None,
+        }
+    }
+
+    /// The other person of a private conversation, if `user` is one of the two.
+    pub fn peer_of(&self, user: &UserId) -> Option<UserId> {
+        match self.split() {
+            Some(Kind::Private(a, b)) if a == user.as_str() => Some(UserId(b.into())),
+            Some(Kind::Private(a, b)) if b == user.as_str() => Some(UserId(a.into())),
+            _ => None,
+        }
+    }
+
+    /// The id as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for ConversationId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl fmt::Debug for ConversationId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// The sender's own name for a message; a retry repeats it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct ClientMsgId(Arc<str>);
+
+impl ClientMsgId {
+    /// The longest a client message id may be, in bytes.
+    pub const LEN_MAX: usize = 128;
+
+    /// Checks the form of an id that came from outside.
+    pub fn parse(text: &str) -> Result<Self, Reason> {
+        if text.is_empty() {
+            return Err(Reason::MissingMsgId);
+        }
+        if text.len() > Self::LEN_MAX || text.chars().any(char::is_control) {
+            return Err(Reason::BadMsgId);
+        }
+        Ok(Self(text.into()))
+    }
+
+    /// The id as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// A message's name for everybody: a function of (sender, client id), so that every node and every
+/// retry computes the same one without asking.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct MessageId(pub [u8; 16]);
+
+impl MessageId {
+    /// The id of what `sender` calls `client_id`.
+    pub fn of(sender: &UserId, client_id: &ClientMsgId) -> Self {
+        let mut hasher = blake3::Hasher::new_derive_key("nexo message id v1");
+        hasher.update(sender.as_str().as_bytes());
+        hasher.update(&[0]); // cannot occur in a user id, so no two pairs run together
+        hasher.update(client_id.as_str().as_bytes());
+        Self(first_half(&hasher.finalize()))
+    }
+
+    /// Reads the 26 characters that [`fmt::Display`] writes.
+    pub fn parse(text: &str) -> Result<Self, Reason> {
+        base32_16(text).map(Self).ok_or(Reason::BadServerMsgId)
+    }
+}
+
+impl fmt::Display for MessageId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&BASE32_NOPAD.encode(&self.0))
+    }
+}
+
+impl fmt::Debug for MessageId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// One sign-in on one device. It lives through refreshes and ends by logout, kick, password change
+/// or age.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct LoginId(pub [u8; 16]);
+
+impl LoginId {
+    /// Reads what [`fmt::Display`] writes.
+    pub fn parse(text: &str) -> Option<Self> {
+        base32_16(text).map(Self)
+    }
+}
+
+impl fmt::Display for LoginId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&BASE32_NOPAD.encode(&self.0))
+    }
+}
+
+impl fmt::Debug for LoginId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// One open socket. Unique over all nodes: the upper half is drawn at start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ConnectionId(pub u64);
+
+/// The kind of device, by the numbers of document 003: 1 iOS, 2 Android, 3 Windows, 4 macOS, 5 Web.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Platform(pub i32);
+
+fn base32_16(text: &str) -> Option<[u8; 16]> {
+    BASE32_NOPAD.decode(text.as_bytes()).ok()?.try_into().ok()
+}
+
+pub(crate) fn first_half(hash: &blake3::Hash) -> [u8; 16] {
+    let mut half = [0; 16];
+    half.copy_from_slice(&hash.as_bytes()[..16]);
+    half
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn user(id: &str) -> UserId {
+        UserId::parse(id).unwrap()
+    }
+
+    #[test]
+    fn user_ids_keep_to_their_alphabet() {
+        for good in ["a", "Alice", "bob.b-2", &"x".repeat(64)] {
+            assert!(UserId::parse(good).is_ok(), "{good}");
+        }
+        for bad in ["", "a_b", "a:b", "a b", "é", "a\0", "__system", &"x".repeat(65)] {
+            assert_eq!(UserId::parse(bad), Err(Reason::BadUserId), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_pair_has_one_conversation_and_knows_its_people() {
+        let (a, b) = (user("alice"), user("bob"));
+        let id = ConversationId::private(&b, &a);
+        assert_eq!(id, ConversationId::private(&a, &b));
+        assert_eq!(id.as_str(), "si_alice_bob");
+        assert_eq!(id.peer_of(&a), Some(b));
+        assert_eq!(id.peer_of(&user("carol")), None);
+    }
+
+    #[test]
+    fn conversation_ids_from_outside_are_checked() {
+        assert!(ConversationId::parse("si_alice_bob").is_ok());
+        assert!(ConversationId::parse("sg_42").is_ok());
+        for bad in ["", "si_", "si_bob_alice", "si_a_a", "si_a_b_c", "sg_", "xx_1", "si_a_b\0"] {
+            assert!(ConversationId::parse(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn message_ids_are_a_function_of_sender_and_client_id() {
+        let id = ClientMsgId::parse("c-1").unwrap();
+        let one = MessageId::of(&user("alice"), &id);
+        assert_eq!(one, MessageId::of(&user("alice"), &id));
+        assert_ne!(one, MessageId::of(&user("bob"), &id));
+        assert_eq!(one.to_string().len(), 26);
+        assert_eq!(MessageId::parse(&one.to_string()), Ok(one));
+        assert_eq!(MessageId::parse("nonsense"), Err(Reason::BadServerMsgId));
+    }
+}

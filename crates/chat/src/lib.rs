@@ -1,0 +1,41 @@
+//! The domain: what can be said, who may say it, and what is promised about it.
+//!
+//! No sockets, no disk, no runtime. In reading order:
+//!
+//! - [`ids`]: names of things, each its own type
+//! - [`model`]: the things themselves
+//! - [`command`]: everything a person can ask and everything they can hear
+//! - [`reason`]: everything they can be refused for
+//! - [`rules`]: the numbers and choices an operator may set
+//! - [`invariants`]: the promises as predicates, called by tests and by the code
+//! - [`store`], [`bus`], [`clock`], [`passwords`]: the contracts the domain needs from others
+//! - [`policy`]: pure decisions
+//! - [`chat`]: puts the features together: [`auth`], [`token`], [`profile`], [`send`], [`read`],
+//!   [`sync`], [`announce`]
+
+pub mod announce;
+pub mod auth;
+pub mod bus;
+pub mod chat;
+pub mod clock;
+pub mod command;
+pub mod ids;
+pub mod invariants;
+pub mod model;
+pub mod passwords;
+pub mod policy;
+pub mod profile;
+pub mod read;
+pub mod reason;
+pub mod rules;
+pub mod send;
+pub mod store;
+pub mod sync;
+pub mod throttle;
+pub mod token;
+
+pub use chat::Chat;
+pub use reason::{Error, Reason};
+
+/// A future that a contract returns: boxed, because the contracts are used as trait objects.
+pub type Boxed<'a, T> = std::pin::Pin<Box<dyn Future<Output = T> + Send + 'a>>;

@@ -1,0 +1,331 @@
+//! The things the domain speaks of.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use crate::ids::{
+    ClientMsgId, ConnectionId, ConversationId, LoginId, MessageId, Millis, Platform, Seq, UserId,
+    first_half,
+};
+
+/// A person's account.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct User {
+    /// Who.
+    pub id: UserId,
+    /// What others see of them.
+    pub profile: Profile,
+    /// When they registered.
+    pub created_at: Millis,
+    /// The password in its kept form.
+    pub password_hash: String,
+    /// Session version: tokens of an older one are dead. A password change raises it.
+    pub session_version: u64,
+}
+
+/// What others see of a person.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Profile {
+    /// The name shown.
+    pub nickname: String,
+    /// Where the picture is, as the app knows it.
+    pub avatar: String,
+    /// The app's own data, opaque to the server.
+    pub extra: String,
+}
+
+/// A change to a profile; `None` leaves a field as it is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ProfileChange {
+    /// New nickname.
+    pub nickname: Option<String>,
+    /// New avatar.
+    pub avatar: Option<String>,
+    /// New app data.
+    pub extra: Option<String>,
+}
+
+impl Profile {
+    /// Takes over what a change names.
+    pub fn apply(&mut self, change: ProfileChange) {
+        self.nickname = change.nickname.unwrap_or(std::mem::take(&mut self.nickname));
+        self.avatar = change.avatar.unwrap_or(std::mem::take(&mut self.avatar));
+        self.extra = change.extra.unwrap_or(std::mem::take(&mut self.extra));
+    }
+}
+
+/// One sign-in on one device.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Login {
+    /// Which sign-in.
+    pub id: LoginId,
+    /// Whose.
+    pub user: UserId,
+    /// On what kind of device.
+    pub platform: Platform,
+    /// When it began.
+    pub created_at: Millis,
+    /// When its refresh token dies of age.
+    pub expires_at: Millis,
+    /// BLAKE3 of the refresh token that is valid now. The token itself is kept nowhere.
+    pub refresh_hash: [u8; 32],
+    /// BLAKE3 of the one before: whoever shows it again holds a copy, which ends the sign-in.
+    pub previous_hash: Option<[u8; 32]>,
+    /// Set once it ended.
+    pub ended: bool,
+}
+
+/// Who is asking, as proven by a token.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Caller {
+    /// The token's user: the sender of whatever they send, whatever a frame claims.
+    pub user: UserId,
+    /// Their sign-in.
+    pub login: LoginId,
+    /// Their device.
+    pub platform: Platform,
+    /// When that sign-in began.
+    pub signed_in_at: Millis,
+    /// When the token dies.
+    pub expires_at: Millis,
+    /// The socket they ask through, if it is one.
+    pub connection: Option<ConnectionId>,
+}
+
+/// What kind of content a message has. The server does not look inside; the number is the client's
+/// to interpret, and unknown numbers are refused before they are stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ContentKind(pub i32);
+
+impl ContentKind {
+    /// UTF-8 text.
+    pub const TEXT: Self = Self(1);
+    /// A picture.
+    pub const IMAGE: Self = Self(2);
+    /// A film.
+    pub const VIDEO: Self = Self(3);
+    /// A recording.
+    pub const AUDIO: Self = Self(4);
+    /// A file.
+    pub const FILE: Self = Self(5);
+    /// The app's own.
+    pub const CUSTOM: Self = Self(100);
+
+    /// Whether the number is one of the above.
+    pub fn is_known(self) -> bool {
+        matches!(self.0, 1..=5 | 100)
+    }
+}
+
+/// What a message says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Content {
+    /// How to read the body.
+    pub kind: ContentKind,
+    /// Opaque bytes; UTF-8 where the kind is text.
+    pub body: Bytes,
+    /// The app's own options, carried along.
+    pub extra: BTreeMap<String, String>,
+    /// The people it mentions.
+    pub mentions: Vec<UserId>,
+    /// The message it answers.
+    pub reply_to: Option<MessageId>,
+}
+
+impl Content {
+    /// Plain text.
+    pub fn text(body: impl Into<Bytes>) -> Self {
+        Self {
+            kind: ContentKind::TEXT,
+            body: body.into(),
+            extra: BTreeMap::new(),
+            mentions: Vec::new(),
+            reply_to: None,
+        }
+    }
+
+    /// Stands for this content sent to that conversation: equal for a retry, different for
+    /// anything else under the same client id.
+    pub fn fingerprint(&self, conversation: &ConversationId) -> Fingerprint {
+        let mut hasher = blake3::Hasher::new_derive_key("nexo content fingerprint v1");
+        let mut part = |bytes: &[u8]| {
+            // The length goes first, so that parts cannot run together.
+            hasher.update(&(bytes.len() as u64).to_le_bytes());
+            hasher.update(bytes);
+        };
+        part(conversation.as_str().as_bytes());
+        part(&self.kind.0.to_le_bytes());
+        part(&self.body);
+        part(self.reply_to.as_ref().map_or(&[][..], |id| &id.0));
+        for mention in &self.mentions {
+            part(mention.as_str().as_bytes());
+        }
+        for (key, value) in &self.extra {
+            part(key.as_bytes());
+            part(value.as_bytes());
+        }
+        Fingerprint(first_half(&hasher.finalize()))
+    }
+}
+
+/// 128 bits that stand for a content in a conversation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fingerprint(pub [u8; 16]);
+
+/// A message on its way into the store: everything but its seq.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Draft {
+    /// Where to.
+    pub conversation: ConversationId,
+    /// Who says it.
+    pub sender: UserId,
+    /// The sender's name for it.
+    pub client_id: ClientMsgId,
+    /// What it says.
+    pub content: Content,
+    /// When the server got it.
+    pub sent_at: Millis,
+    /// The socket it came through, which gets an ACK instead of a push.
+    pub origin: Option<ConnectionId>,
+}
+
+/// A stored message. Never changes once readable.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Message {
+    /// Its name for everybody.
+    pub id: MessageId,
+    /// Where it is.
+    pub conversation: ConversationId,
+    /// Its place there.
+    pub seq: Seq,
+    /// Who said it.
+    pub sender: UserId,
+    /// The sender's name for it.
+    pub client_id: ClientMsgId,
+    /// When the server got it.
+    pub sent_at: Millis,
+    /// What it says.
+    pub content: Content,
+}
+
+/// A message that became durable, and the socket it came through.
+#[derive(Clone, Debug)]
+pub struct Kept {
+    /// The message.
+    pub message: Arc<Message>,
+    /// The socket that gets an ACK instead of a push.
+    pub origin: Option<ConnectionId>,
+}
+
+/// How far a member has come in a conversation.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Cursors {
+    /// Everything up to here reached one of the member's devices.
+    pub delivered: Seq,
+    /// Everything up to here was read.
+    pub read: Seq,
+}
+
+/// The two kinds of cursor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum CursorKind {
+    /// Reached a device.
+    Delivered,
+    /// Was read; moves delivered too.
+    Read,
+}
+
+/// What a member may see: from `min` on, up to `max` once they left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Window {
+    /// The first visible place.
+    pub min: Seq,
+    /// The last visible place, for a former member.
+    pub max: Option<Seq>,
+}
+
+impl Window {
+    /// Everything, from the first message on: both people of a private conversation.
+    pub const ALL: Self = Self { min: Seq(1), max: None };
+}
+
+/// Where a member stands in a conversation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Standing {
+    /// The conversation.
+    pub conversation: ConversationId,
+    /// What they may see.
+    pub window: Window,
+    /// How far they have come.
+    pub cursors: Cursors,
+    /// The newest message's place; zero if there is none.
+    pub max_seq: Seq,
+    /// The newest change's place (recall, joins, roles …); zero if there is none.
+    pub change_seq: Seq,
+    /// When the newest message came.
+    pub updated_at: Millis,
+}
+
+impl Standing {
+    /// The newest place this member may see.
+    pub fn visible_max(&self) -> Seq {
+        self.window.max.map_or(self.max_seq, |max| max.min(self.max_seq))
+    }
+
+    /// Messages they have not read. One formula everywhere; their own never count, since sending
+    /// moves the read cursor.
+    pub fn unread(&self) -> u64 {
+        let read = self.cursors.read.max(self.window.min.previous());
+        self.visible_max().0.saturating_sub(read.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fingerprint_tells_every_difference() {
+        let (a, b) = (UserId::parse("a").unwrap(), UserId::parse("b").unwrap());
+        let here = ConversationId::private(&a, &b);
+        let there = ConversationId::private(&a, &UserId::parse("c").unwrap());
+        let plain = Content::text("hi");
+        let mut seen = vec![plain.fingerprint(&here), plain.fingerprint(&there)];
+        for change in [
+            Content::text("hi!"),
+            Content { kind: ContentKind::CUSTOM, ..plain.clone() },
+            Content { mentions: vec![a.clone()], ..plain.clone() },
+            Content { reply_to: Some(MessageId([7; 16])), ..plain.clone() },
+            Content { extra: BTreeMap::from([("k".into(), "v".into())]), ..plain.clone() },
+        ] {
+            seen.push(change.fingerprint(&here));
+        }
+        for (i, one) in seen.iter().enumerate() {
+            assert!(!seen[..i].contains(one), "content {i} looks like an earlier one");
+        }
+        assert_eq!(plain.fingerprint(&here), Content::text("hi").fingerprint(&here));
+    }
+
+    #[test]
+    fn unread_counts_the_window_above_the_read_cursor() {
+        let check = |min: u64, max: Option<u64>, read: u64, max_seq: u64, expect: u64| {
+            let standing = Standing {
+                conversation: ConversationId::stored("sg_1"),
+                window: Window { min: Seq(min), max: max.map(Seq) },
+                cursors: Cursors { delivered: Seq(read), read: Seq(read) },
+                max_seq: Seq(max_seq),
+                change_seq: Seq::ZERO,
+                updated_at: Millis(0),
+            };
+            assert_eq!(standing.unread(), expect);
+        };
+        check(1, None, 0, 0, 0);
+        check(1, None, 0, 5, 5);
+        check(1, None, 3, 5, 2);
+        check(4, None, 0, 5, 2);
+        check(4, Some(4), 0, 9, 1);
+        check(4, Some(2), 0, 9, 0);
+    }
+}

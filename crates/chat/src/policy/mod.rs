@@ -1,0 +1,7 @@
+//! Decisions as pure functions of facts: no await, no clock, no log. They read as questions.
+
+pub mod account;
+pub mod delivery;
+pub mod read;
+pub mod send;
+pub mod session;

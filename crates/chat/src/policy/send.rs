@@ -1,0 +1,123 @@
+//! May this be sent?
+
+use crate::command::Outgoing;
+use crate::ids::UserId;
+use crate::model::{Content, ContentKind};
+use crate::reason::Reason;
+use crate::rules::Rules;
+
+/// Proof that a policy allowed a send. Only [`may_send`] makes one and `Store::append` takes it by
+/// value, so nothing is stored that no policy allowed.
+#[derive(Debug)]
+pub struct Permit(());
+
+impl Permit {
+    /// For the conformance cases of a store, which test what happens after the policy.
+    pub fn for_tests() -> Self {
+        Self(())
+    }
+}
+
+/// What the decision needs to know.
+#[derive(Clone, Copy, Debug)]
+pub struct Facts {
+    /// Whether the receiver has an account.
+    pub receiver_exists: bool,
+}
+
+/// Whether `sender` may send this. Refusals come in the order: form, then receiver.
+pub fn may_send(
+    rules: &Rules,
+    sender: &UserId,
+    outgoing: &Outgoing,
+    facts: Facts,
+) -> Result<Permit, Reason> {
+    well_formed(rules, &outgoing.content)?;
+    if outgoing.to == *sender {
+        return Err(Reason::CannotSendToSelf);
+    }
+    if !facts.receiver_exists {
+        return Err(Reason::UserNotFound);
+    }
+    Ok(Permit(()))
+}
+
+fn well_formed(rules: &Rules, content: &Content) -> Result<(), Reason> {
+    if !content.kind.is_known() {
+        return Err(Reason::UnknownMsgType);
+    }
+    if content.kind == ContentKind::TEXT {
+        let text = std::str::from_utf8(&content.body).map_err(|_| Reason::InvalidParam)?;
+        if text.chars().all(says_nothing) {
+            return Err(Reason::MissingBody);
+        }
+        if text.chars().count() > rules.text_chars_max {
+            return Err(Reason::BodyTooLong);
+        }
+    } else if content.body.is_empty() {
+        return Err(Reason::MissingBody);
+    }
+    let extra: usize = content.extra.iter().map(|(key, value)| key.len() + value.len()).sum();
+    if content.body.len() > rules.content_bytes_max || extra > rules.content_bytes_max {
+        return Err(Reason::BodyTooLong);
+    }
+    Ok(())
+}
+
+/// White space and characters without width: a message of these alone looks empty.
+fn says_nothing(c: char) -> bool {
+    c.is_whitespace()
+        || c.is_control()
+        || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2060}'..='\u{2064}' | '\u{feff}' | '\u{00ad}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ids::ClientMsgId;
+
+    fn check(to: &str, content: Content, receiver_exists: bool, expect: Result<(), Reason>) {
+        let outgoing = Outgoing {
+            to: UserId::parse(to).unwrap(),
+            client_id: ClientMsgId::parse("c1").unwrap(),
+            content,
+        };
+        let sender = UserId::parse("alice").unwrap();
+        let decision =
+            may_send(&Rules::default(), &sender, &outgoing, Facts { receiver_exists }).map(|_| ());
+        assert_eq!(decision, expect, "{outgoing:?}");
+    }
+
+    #[test]
+    fn text_has_a_length_between_one_and_the_limit() {
+        check("bob", Content::text("hi"), true, Ok(()));
+        check("bob", Content::text("é".repeat(4096)), true, Ok(()));
+        check("bob", Content::text("é".repeat(4097)), true, Err(Reason::BodyTooLong));
+        for nothing in ["", " ", "\n\t", "\u{200b}\u{feff}", "\0"] {
+            check("bob", Content::text(nothing), true, Err(Reason::MissingBody));
+        }
+    }
+
+    #[test]
+    fn text_is_utf8() {
+        check("bob", Content::text(&[0xff, 0xfe][..]), true, Err(Reason::InvalidParam));
+    }
+
+    #[test]
+    fn other_content_is_opaque_but_bounded_and_of_a_known_kind() {
+        let with = |kind, len| Content { kind: ContentKind(kind), ..Content::text(vec![255; len]) };
+        check("bob", with(2, 10), true, Ok(()));
+        check("bob", with(100, 64 * 1024), true, Ok(()));
+        check("bob", with(100, 64 * 1024 + 1), true, Err(Reason::BodyTooLong));
+        check("bob", with(2, 0), true, Err(Reason::MissingBody));
+        check("bob", with(6, 10), true, Err(Reason::UnknownMsgType));
+        check("bob", with(-1, 10), true, Err(Reason::UnknownMsgType));
+    }
+
+    #[test]
+    fn the_receiver_is_somebody_else_who_exists() {
+        check("alice", Content::text("hi"), true, Err(Reason::CannotSendToSelf));
+        check("bob", Content::text("hi"), false, Err(Reason::UserNotFound));
+        check("bob", Content::text(""), false, Err(Reason::MissingBody));
+    }
+}

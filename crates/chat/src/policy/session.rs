@@ -1,0 +1,66 @@
+//! Who gives way when another device comes?
+
+use crate::bus::Place;
+use crate::reason::Reason;
+use crate::rules::{Rules, SessionPolicy};
+
+/// The places among `others` that have to go because `newcomer` came, or a refusal of the newcomer.
+pub fn who_gives_way<'a>(
+    rules: &Rules,
+    newcomer: &Place,
+    others: &'a [Place],
+) -> Result<Vec<&'a Place>, Reason> {
+    let going: Vec<&Place> =
+        others.iter().filter(|other| excludes(rules.session_policy, newcomer, other)).collect();
+    if others.len() - going.len() >= rules.connections_max {
+        return Err(Reason::TooManyConnections);
+    }
+    Ok(going)
+}
+
+/// Whether two places of one user cannot be at once.
+pub fn excludes(policy: SessionPolicy, newcomer: &Place, other: &Place) -> bool {
+    match policy {
+        SessionPolicy::Multi => false,
+        SessionPolicy::PerPlatform => newcomer.platform == other.platform,
+        SessionPolicy::Single => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ids::{ConnectionId, LoginId, Platform, UserId};
+
+    fn place(connection: u64, platform: i32) -> Place {
+        Place {
+            user: UserId::parse("alice").unwrap(),
+            connection: ConnectionId(connection),
+            login: LoginId([u8::try_from(connection).unwrap(); 16]),
+            platform: Platform(platform),
+        }
+    }
+
+    fn check(policy: SessionPolicy, others: &[Place], expect: Result<&[u64], Reason>) {
+        let rules = Rules { session_policy: policy, connections_max: 3, ..Rules::default() };
+        let going = who_gives_way(&rules, &place(9, 1), others)
+            .map(|going| going.iter().map(|place| place.connection.0).collect::<Vec<_>>());
+        assert_eq!(going.as_deref(), expect.as_ref().map(|ids| &ids[..]), "{policy:?}");
+    }
+
+    #[test]
+    fn each_policy_names_its_own() {
+        let two = [place(1, 1), place(2, 5)];
+        check(SessionPolicy::Multi, &two, Ok(&[]));
+        check(SessionPolicy::PerPlatform, &two, Ok(&[1]));
+        check(SessionPolicy::Single, &two, Ok(&[1, 2]));
+    }
+
+    #[test]
+    fn there_is_a_most() {
+        let three = [place(1, 5), place(2, 5), place(3, 5)];
+        check(SessionPolicy::Multi, &three, Err(Reason::TooManyConnections));
+        check(SessionPolicy::PerPlatform, &three, Err(Reason::TooManyConnections));
+        check(SessionPolicy::Single, &three, Ok(&[1, 2, 3]));
+    }
+}

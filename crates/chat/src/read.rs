@@ -1,0 +1,187 @@
+//! Acknowledging and reading: cursors, receipts, history.
+
+use std::sync::Arc;
+
+use crate::chat::Chat;
+use crate::command::{Acknowledge, Event, Receipt};
+use crate::ids::{ConversationId, Millis, Seq, UserId};
+use crate::invariants::cursors_moved_well;
+use crate::model::{Caller, CursorKind, Message, Standing};
+use crate::policy::read::may_acknowledge;
+use crate::reason::{Error, Reason};
+use crate::store::{Moved, Order};
+
+/// Moves the caller's cursor up to a message and tells its sender.
+pub async fn acknowledge(chat: &Chat, caller: &Caller, ack: &Acknowledge) -> Result<Moved, Error> {
+    let message = chat.store.message(ack.message).await?;
+    let standing = match &message {
+        Some(message) => chat.store.standing(&caller.user, &message.conversation).await?,
+        None => None,
+    };
+    may_acknowledge(&caller.user, ack, message.as_deref(), standing.as_ref())
+        .inspect_err(|reason| log_ack(caller, ack, message.as_deref(), None, Some(*reason)))?;
+    let (Some(message), Some(standing)) = (message, standing) else {
+        return Err(Reason::MessageNotFound.into());
+    };
+    let moved = chat
+        .store
+        .advance(&caller.user, &message.conversation, ack.kind, message.seq)
+        .await?
+        .ok_or(Reason::MessageNotFound)?;
+    debug_assert!(cursors_moved_well(moved.before, moved.after, standing.visible_max()));
+    log_ack(caller, ack, Some(&message), Some(moved), None);
+    if has_moved(ack.kind, moved) && message.sender != caller.user {
+        chat.bus.publish(Event::Receipt(Receipt {
+            kind: ack.kind,
+            conversation: message.conversation.clone(),
+            by: caller.user.clone(),
+            sender: message.sender.clone(),
+            message: message.id,
+            seq: message.seq,
+            at: chat.clock.now(),
+            origin: caller.connection,
+        }));
+    }
+    Ok(moved)
+}
+
+fn has_moved(kind: CursorKind, moved: Moved) -> bool {
+    match kind {
+        CursorKind::Delivered => moved.after.delivered > moved.before.delivered,
+        CursorKind::Read => moved.after.read > moved.before.read,
+    }
+}
+
+/// The trail of an acknowledgement, in the fields of document 000 §2.4.
+fn log_ack(
+    caller: &Caller,
+    ack: &Acknowledge,
+    message: Option<&Message>,
+    moved: Option<Moved>,
+    refused: Option<Reason>,
+) {
+    let cursor = |cursors: crate::model::Cursors| match ack.kind {
+        CursorKind::Delivered => cursors.delivered.0,
+        CursorKind::Read => cursors.read.0,
+    };
+    tracing::debug!(
+        target: "nexo::ack",
+        serverMsgId = %ack.message,
+        chatType = "SINGLE",
+        chatId = message.map(|message| message.conversation.as_str()),
+        fromUserId = message.map(|message| message.sender.as_str()),
+        ackUserId = %caller.user,
+        ackType = ?ack.kind,
+        deviceId = %caller.login,
+        connId = caller.connection.map(|connection| connection.0),
+        prevCursor = moved.map(|moved| cursor(moved.before)),
+        newCursor = moved.map(|moved| cursor(moved.after)),
+        result = refused.map_or_else(|| "ok".to_owned(), |reason| reason.to_string()),
+        "acknowledged",
+    );
+}
+
+/// A list and whether there is more of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listed<T> {
+    /// The items.
+    pub items: Vec<T>,
+    /// Whether more follow. Exact at the moment of reading.
+    pub has_more: bool,
+}
+
+impl<T> Listed<T> {
+    /// Cuts a list that was read one longer than wanted.
+    pub fn cut(mut items: Vec<T>, limit: usize) -> Self {
+        let has_more = items.len() > limit;
+        items.truncate(limit);
+        Self { items, has_more }
+    }
+}
+
+/// Messages before a place, newest first, as far as the caller may see.
+pub async fn history(
+    chat: &Chat,
+    caller: &Caller,
+    conversation: &ConversationId,
+    before: Option<Seq>,
+    limit: usize,
+) -> Result<Listed<Arc<Message>>, Error> {
+    read(chat, caller, conversation, limit, Order::Descending, |standing| {
+        let newest = before.map_or(standing.visible_max(), |seq| seq.previous());
+        (standing.window.min, newest.min(standing.visible_max()))
+    })
+    .await
+}
+
+/// Messages after a place, oldest first, as far as the caller may see.
+pub async fn since(
+    chat: &Chat,
+    caller: &Caller,
+    conversation: &ConversationId,
+    after: Seq,
+    limit: usize,
+) -> Result<Listed<Arc<Message>>, Error> {
+    read(chat, caller, conversation, limit, Order::Ascending, |standing| {
+        (standing.window.min.max(after.next()), standing.visible_max())
+    })
+    .await
+}
+
+async fn read(
+    chat: &Chat,
+    caller: &Caller,
+    conversation: &ConversationId,
+    limit: usize,
+    order: Order,
+    range: impl Fn(&Standing) -> (Seq, Seq),
+) -> Result<Listed<Arc<Message>>, Error> {
+    let Some(standing) = chat.store.standing(&caller.user, conversation).await? else {
+        return Ok(Listed { items: Vec::new(), has_more: false });
+    };
+    let (first, last) = range(&standing);
+    let messages = chat.store.messages(conversation, first..=last, limit + 1, order).await?;
+    Ok(Listed::cut(messages, limit))
+}
+
+/// A line of the conversation list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Line {
+    /// Where the caller stands.
+    pub standing: Standing,
+    /// The other person.
+    pub peer: UserId,
+    /// How far the other person has read.
+    pub peer_read: Seq,
+    /// The newest message the caller may see.
+    pub last_message: Option<Arc<Message>>,
+}
+
+/// The caller's private conversations, the latest first; `before` is the last line of the page
+/// before this one.
+pub async fn conversations(
+    chat: &Chat,
+    caller: &Caller,
+    before: Option<(Millis, ConversationId)>,
+    limit: usize,
+) -> Result<Listed<Line>, Error> {
+    let mut standings = chat.store.standings(&caller.user, None, usize::MAX).await?;
+    standings.sort_by(|a, b| (b.updated_at, &b.conversation).cmp(&(a.updated_at, &a.conversation)));
+    if let Some(before) = before {
+        standings.retain(|line| (line.updated_at, &line.conversation) < (before.0, &before.1));
+    }
+    let page = Listed::cut(standings, limit);
+    let mut lines = Vec::with_capacity(page.items.len());
+    for standing in page.items {
+        let Some(peer) = standing.conversation.peer_of(&caller.user) else { continue };
+        let newest = standing.visible_max();
+        let last = chat
+            .store
+            .messages(&standing.conversation, newest..=newest, 1, Order::Descending)
+            .await?;
+        let peer_standing = chat.store.standing(&peer, &standing.conversation).await?;
+        let peer_read = peer_standing.map_or(Seq::ZERO, |standing| standing.cursors.read);
+        lines.push(Line { standing, peer, peer_read, last_message: last.into_iter().next() });
+    }
+    Ok(Listed { items: lines, has_more: page.has_more })
+}

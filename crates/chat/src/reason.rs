@@ -1,0 +1,189 @@
+//! Everything a person can be refused for, and the three ways an operation can fail.
+
+/// Why something was refused. The name in `snake_case` is what the typed dialect says on the wire;
+/// the other dialects' codes are in `wire::codes`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
+pub enum Reason {
+    // Who are you?
+    /// No token where one is needed.
+    #[error("no token was given")]
+    MissingToken,
+    /// Not one of our access tokens.
+    #[error("the token is not valid")]
+    InvalidToken,
+    /// The access token is past its time: refresh it.
+    #[error("the token has expired, refresh it")]
+    TokenExpired,
+    /// The sign-in behind the token has ended.
+    #[error("this sign-in has ended, sign in again")]
+    SessionInvalid,
+    /// Something other than AUTH before AUTH.
+    #[error("authenticate first")]
+    Unauthorized,
+    /// No AUTH within the time for it.
+    #[error("no authentication in time")]
+    AuthTimeout,
+    /// REAUTH with somebody else's token.
+    #[error("the token belongs to another user")]
+    ReauthUidMismatch,
+    /// Another device took over.
+    #[error("signed in on another device")]
+    Kicked,
+    /// Unknown user or wrong password: the answer does not tell which.
+    #[error("user id or password is wrong")]
+    LoginFailed,
+    /// The refresh token is unknown, used, or its sign-in has ended.
+    #[error("the refresh token is not valid, sign in again")]
+    InvalidRefreshToken,
+    /// The operation is not for this caller.
+    #[error("you may not do this")]
+    Forbidden,
+    /// A browser page of another site.
+    #[error("this origin is not allowed")]
+    OriginNotAllowed,
+
+    // Accounts
+    /// The wanted user id is taken.
+    #[error("this user id is taken")]
+    UserExists,
+    /// No such user.
+    #[error("no such user")]
+    UserNotFound,
+    /// Not 1–64 of the allowed characters.
+    #[error("a user id is 1 to 64 of A-Z a-z 0-9 . -")]
+    BadUserId,
+    /// The password is too short or too long.
+    #[error("a password has 8 to 128 characters")]
+    BadPassword,
+    /// The nickname is empty or too long.
+    #[error("a nickname has 1 to 64 characters")]
+    BadNickname,
+    /// A profile field is too long.
+    #[error("a profile field is too long")]
+    BadProfile,
+
+    // Limits
+    /// Too fast.
+    #[error("too many requests, slow down")]
+    TooManyRequests,
+    /// The user has as many sockets as allowed.
+    #[error("too many connections for this user")]
+    TooManyConnections,
+    /// The frame or request body is larger than allowed.
+    #[error("the frame is too large")]
+    FrameTooLarge,
+    /// The reader did not keep up and was disconnected; it catches up after reconnecting.
+    #[error("the connection reads too slowly")]
+    SlowConsumer,
+    /// Nothing was heard for too long.
+    #[error("the connection was idle for too long")]
+    IdleTimeout,
+    /// The server is going down: reconnect.
+    #[error("the server is restarting, reconnect")]
+    ShuttingDown,
+
+    // The form of a request
+    /// Not a JSON object of the expected form.
+    #[error("not a valid JSON object of this protocol")]
+    BadJson,
+    /// A frame without a type.
+    #[error("the frame has no type")]
+    MissingType,
+    /// A type this server does not know.
+    #[error("this operation is not known")]
+    NotImplemented,
+    /// A parameter has the wrong form or range.
+    #[error("a parameter has the wrong form")]
+    InvalidParam,
+    /// No such page.
+    #[error("no such thing")]
+    NotFound,
+    /// The path exists, the method does not.
+    #[error("this method is not allowed here")]
+    MethodNotAllowed,
+
+    // Sending
+    /// No client message id.
+    #[error("clientMsgId is missing")]
+    MissingMsgId,
+    /// The client message id is too long or has control characters.
+    #[error("clientMsgId has 1 to 128 printable bytes")]
+    BadMsgId,
+    /// No receiver.
+    #[error("the receiver is missing")]
+    MissingTo,
+    /// Nothing to say.
+    #[error("the message is empty")]
+    MissingBody,
+    /// More than the allowed length.
+    #[error("the message is too long")]
+    BodyTooLong,
+    /// Sender and receiver are the same.
+    #[error("you cannot send to yourself")]
+    CannotSendToSelf,
+    /// Not one of the content types.
+    #[error("unknown message type")]
+    UnknownMsgType,
+    /// The client message id was used for other content.
+    #[error("this clientMsgId was used for another message")]
+    ClientMsgIdConflict,
+
+    // Acknowledging and reading
+    /// An ACK that does not say of what kind.
+    #[error("ackType is missing")]
+    MissingAckType,
+    /// An ACK of an unknown kind.
+    #[error("ackType is not known")]
+    UnknownAckType,
+    /// An ACK that does not say for which message.
+    #[error("serverMsgId is missing")]
+    MissingServerMsgId,
+    /// Not the form of a message id.
+    #[error("serverMsgId is not a message id")]
+    BadServerMsgId,
+    /// No such message that the caller could see.
+    #[error("no such message")]
+    MessageNotFound,
+    /// The message was not for the caller, or the ACK contradicts itself.
+    #[error("this acknowledgement is not yours to give")]
+    AckNotAllowed,
+    /// No such conversation that the caller could see.
+    #[error("no such conversation")]
+    ConversationNotFound,
+
+    // Our side
+    /// Try again with the same clientMsgId.
+    #[error("the server is busy, try again")]
+    ServerBusy,
+    /// A defect of ours.
+    #[error("internal error")]
+    InternalError,
+}
+
+/// What a library or a disk said, kept for the log.
+pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
+
+/// How an operation can fail.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The caller's doing; goes on the wire as it is.
+    #[error("{0}")]
+    Refused(#[from] Reason),
+    /// Nothing was decided: try again later. On the wire `server_busy`.
+    #[error("unavailable: {0}")]
+    Unavailable(#[source] BoxError),
+    /// Ours; logged with context, hidden on the wire.
+    #[error("internal error: {0}")]
+    Internal(#[source] BoxError),
+}
+
+impl Error {
+    /// What the caller is told.
+    pub fn reason(&self) -> Reason {
+        match self {
+            Self::Refused(reason) => *reason,
+            Self::Unavailable(_) => Reason::ServerBusy,
+            Self::Internal(_) => Reason::InternalError,
+        }
+    }
+}

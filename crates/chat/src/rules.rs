@@ -1,0 +1,59 @@
+//! The numbers and choices an operator may set. Dialects differ through these values, never by
+//! asking who is speaking.
+
+/// How many devices of one user may be connected.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SessionPolicy {
+    /// As many as `connections_max` allows.
+    #[default]
+    Multi,
+    /// One per platform: the newer one wins.
+    PerPlatform,
+    /// One: the newer one wins.
+    Single,
+}
+
+/// Limits and choices of the domain.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rules {
+    /// Who gives way when a second device comes.
+    pub session_policy: SessionPolicy,
+    /// Sockets per user.
+    pub connections_max: usize,
+    /// How long an access token lives.
+    pub access_ttl_ms: u64,
+    /// How long a sign-in lives without being refreshed.
+    pub refresh_ttl_ms: u64,
+    /// Characters of a text message.
+    pub text_chars_max: usize,
+    /// Bytes of any other content, and of the extra map.
+    pub content_bytes_max: usize,
+    /// Messages of one resend page.
+    pub resend_page: usize,
+    /// Bytes of message bodies in one resend page.
+    pub resend_bytes_max: usize,
+    /// Sends of one user per second; zero is no limit.
+    pub user_sends_per_second: u32,
+    /// Sends of one user in a burst.
+    pub user_sends_burst: u32,
+    /// Registrations from one address per minute; zero is no limit.
+    pub registrations_per_minute: u32,
+}
+
+impl Default for Rules {
+    fn default() -> Self {
+        Self {
+            session_policy: SessionPolicy::Multi,
+            connections_max: 16,
+            access_ttl_ms: 30 * 60 * 1000,
+            refresh_ttl_ms: 30 * 24 * 60 * 60 * 1000,
+            text_chars_max: 4096,
+            content_bytes_max: 64 * 1024,
+            resend_page: 200,
+            resend_bytes_max: 1024 * 1024,
+            user_sends_per_second: 30,
+            user_sends_burst: 60,
+            registrations_per_minute: 600,
+        }
+    }
+}

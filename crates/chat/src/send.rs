@@ -1,0 +1,42 @@
+//! Saying something: facts, policy, append. What became durable is announced by the store itself
+//! (see [`crate::announce`]), so a sender who disconnects takes nothing away from the receiver.
+
+use crate::Boxed;
+use crate::chat::Chat;
+use crate::command::{Outgoing, Saved};
+use crate::ids::ConversationId;
+use crate::model::{Caller, Draft};
+use crate::policy::send::{Facts, may_send};
+use crate::reason::{Error, Reason};
+use crate::store::Appended;
+
+/// Sends a message. When this returns, the message has its place in the order; the inner future
+/// gives the answer once it is durable.
+pub async fn send(
+    chat: &Chat,
+    caller: &Caller,
+    outgoing: Outgoing,
+) -> Result<Boxed<'static, Result<Saved, Error>>, Error> {
+    let now = chat.clock.now();
+    if !chat.sends.take(caller.user.clone(), now) {
+        return Err(Reason::TooManyRequests.into());
+    }
+    let facts = Facts { receiver_exists: chat.store.user(&outgoing.to).await?.is_some() };
+    let permit = may_send(&chat.rules, &caller.user, &outgoing, facts)?;
+    let draft = Draft {
+        conversation: ConversationId::private(&caller.user, &outgoing.to),
+        sender: caller.user.clone(),
+        client_id: outgoing.client_id,
+        content: outgoing.content,
+        sent_at: now,
+        origin: caller.connection,
+    };
+    let appended = chat.store.append(permit, draft);
+    Ok(Box::pin(async move {
+        match appended.await? {
+            Appended::Stored(message) => Ok(Saved { message, duplicate: false }),
+            Appended::Duplicate(message) => Ok(Saved { message, duplicate: true }),
+            Appended::Conflict => Err(Reason::ClientMsgIdConflict.into()),
+        }
+    }))
+}

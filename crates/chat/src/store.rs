@@ -1,0 +1,189 @@
+//! What the domain needs from a store. Semantic: about messages and members, not keys or SQL.
+//!
+//! Engines: `memory` (the reference), `embedded`, later `mysql`. Every sentence here is a
+//! conformance case that runs on all of them.
+
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+
+use crate::Boxed;
+use crate::ids::{ConversationId, LoginId, MessageId, Millis, Seq, UserId};
+use crate::model::{
+    CursorKind, Cursors, Draft, Kept, Login, Message, Profile, ProfileChange, Standing, User,
+};
+use crate::policy::send::Permit;
+use crate::reason::{BoxError, Error};
+
+/// Why a store could not do its work. Conflicts are results, not errors.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// Not now: nothing was decided, the same call may succeed later.
+    #[error("the store is not available: {0}")]
+    Unavailable(#[source] BoxError),
+    /// The store found damage or failed to make something durable, and acknowledges nothing more.
+    #[error("the store has stopped: {0}")]
+    Poisoned(String),
+}
+
+impl From<StoreError> for Error {
+    fn from(error: StoreError) -> Self {
+        Self::Unavailable(Box::new(error))
+    }
+}
+
+/// What an append came to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Appended {
+    /// Stored by this call; durable.
+    Stored(Arc<Message>),
+    /// Stored by an earlier call with the same sender, client id and content; durable.
+    Duplicate(Arc<Message>),
+    /// The client id was used for other content. Nothing changed.
+    Conflict,
+}
+
+/// What a rotation of a refresh token came to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Rotated {
+    /// The new token is valid now, the old one no more.
+    Done(Login),
+    /// Unknown, expired or ended.
+    Unknown,
+    /// The token had been rotated away: somebody holds a copy. The sign-in is ended now.
+    Reused(Login),
+}
+
+/// A cursor before and after a move.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Moved {
+    /// Before.
+    pub before: Cursors,
+    /// After; equal if the move was backwards or empty.
+    pub after: Cursors,
+}
+
+/// Reading direction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// Oldest first.
+    Ascending,
+    /// Newest first.
+    Descending,
+}
+
+/// Hears of every message that became durable.
+pub trait Committed: Send + Sync {
+    /// Called once per durable batch: after it is durable and readable, before the appends of the
+    /// batch are answered, in seq order per conversation, from one thread at a time. Never called
+    /// for duplicates. Must not block.
+    fn committed(&self, batch: &[Kept]);
+}
+
+/// A result of a store call, to be awaited.
+pub type Stored<'a, T> = Boxed<'a, Result<T, StoreError>>;
+
+/// Keeps accounts, messages and cursors.
+pub trait Store: Send + Sync {
+    // Messages
+
+    /// Stores a message in one atomic act: looks up (sender, client id), gives the next seq,
+    /// writes, makes durable, and moves the sender's cursors to the new seq.
+    ///
+    /// The place in the order is taken when this is *called*, not when the future is polled, so
+    /// calls made one after the other get increasing seqs. Dropping the future does not undo it.
+    /// The first message of a private conversation makes both people members of it.
+    /// An error means "unknown": the same call again gives the one outcome.
+    fn append(&self, permit: Permit, draft: Draft) -> Stored<'static, Appended>;
+
+    /// Names who hears of durable messages. Set once, before the first append.
+    fn on_commit(&self, listener: Arc<dyn Committed>);
+
+    /// The message with this id, if it was stored.
+    fn message(&self, id: MessageId) -> Stored<'_, Option<Arc<Message>>>;
+
+    /// Up to `limit` messages of a conversation with seqs in the range, in the given order. Ranges
+    /// beyond what exists give what exists; an unknown conversation gives none.
+    fn messages(
+        &self,
+        conversation: &ConversationId,
+        range: RangeInclusive<Seq>,
+        limit: usize,
+        order: Order,
+    ) -> Stored<'_, Vec<Arc<Message>>>;
+
+    // Members and cursors
+
+    /// Where a member stands, or `None` if they never were a member.
+    fn standing(
+        &self,
+        user: &UserId,
+        conversation: &ConversationId,
+    ) -> Stored<'_, Option<Standing>>;
+
+    /// Up to `limit` conversations of a user in the order of their ids, after a given one.
+    fn standings(
+        &self,
+        user: &UserId,
+        after: Option<&ConversationId>,
+        limit: usize,
+    ) -> Stored<'_, Vec<Standing>>;
+
+    /// Moves a cursor forward to `seq`, at most to the visible maximum; read moves delivered too.
+    /// Backwards or equal changes nothing. `None` if the user is no member. Durable within about a
+    /// second without a sync of its own: losing a move only repeats a delivery.
+    fn advance(
+        &self,
+        user: &UserId,
+        conversation: &ConversationId,
+        kind: CursorKind,
+        seq: Seq,
+    ) -> Stored<'_, Option<Moved>>;
+
+    // Accounts
+
+    /// Creates an account; `false` if the id is taken. Durable when it returns.
+    fn create_user(&self, user: User) -> Stored<'_, bool>;
+
+    /// The account, if there is one.
+    fn user(&self, id: &UserId) -> Stored<'_, Option<User>>;
+
+    /// Changes a profile and returns it as it is now; `None` without such a user.
+    fn update_profile(&self, id: &UserId, change: ProfileChange) -> Stored<'_, Option<Profile>>;
+
+    /// Replaces the password, raises the session version and ends all sign-ins of the user, in one
+    /// act. Returns the new version; `None` without such a user.
+    fn change_password(&self, id: &UserId, hash: String) -> Stored<'_, Option<u64>>;
+
+    // Sign-ins
+
+    /// Keeps a new sign-in. Forgets the user's sign-ins that ended or expired before `now`.
+    fn create_login(&self, login: Login, now: Millis) -> Stored<'_, ()>;
+
+    /// A sign-in, ended or not, as long as it is remembered.
+    fn login(&self, id: LoginId) -> Stored<'_, Option<Login>>;
+
+    /// Replaces a refresh token by the next one, once: of two calls with one token, one wins.
+    fn rotate(
+        &self,
+        old_hash: [u8; 32],
+        new_hash: [u8; 32],
+        expires_at: Millis,
+        now: Millis,
+    ) -> Stored<'_, Rotated>;
+
+    /// Ends those of a user's live sign-ins that `which` picks, and returns their ids. For good:
+    /// an ended sign-in never comes back.
+    fn end_logins(
+        &self,
+        user: &UserId,
+        which: Box<dyn Fn(&Login) -> bool + Send>,
+    ) -> Stored<'_, Vec<LoginId>>;
+
+    // The store itself
+
+    /// Why the store cannot be relied on, or `Ok`.
+    fn health(&self) -> Result<(), StoreError>;
+
+    /// Makes everything durable and stops. Later appends fail.
+    fn close(&self) -> Stored<'_, ()>;
+}

@@ -1,0 +1,239 @@
+//! Catching up: what a device has not seen, in fair pages.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap, HashMap};
+use std::sync::Arc;
+
+use crate::chat::Chat;
+use crate::command::Page;
+use crate::ids::{ConversationId, Seq};
+use crate::model::{Caller, Message, Standing};
+use crate::read::Listed;
+use crate::reason::Error;
+use crate::store::Order;
+
+/// Conversations read from the store at a time.
+const STANDINGS_PAGE: usize = 1000;
+
+/// How far one connection has been served, so that the next page continues whether or not the
+/// client acknowledged the one before.
+#[derive(Debug, Default)]
+pub struct Catchup {
+    sent: HashMap<ConversationId, Seq>,
+}
+
+/// A conversation with something left to send.
+struct Backlog {
+    standing: Standing,
+    after: Seq,
+}
+
+impl Backlog {
+    fn pending(&self) -> u64 {
+        self.standing.visible_max().0.saturating_sub(self.after.0)
+    }
+}
+
+impl Catchup {
+    /// The next page. A conversation starts where the client says it is, else where this
+    /// connection stopped, else at the member's delivered cursor.
+    pub async fn page(
+        &mut self,
+        chat: &Chat,
+        caller: &Caller,
+        cursors: BTreeMap<ConversationId, Seq>,
+    ) -> Result<Page, Error> {
+        let backlogs = self.backlogs(chat, caller, &cursors).await?;
+        let pending: u64 = backlogs.iter().map(Backlog::pending).sum();
+        let shares = share(chat.rules.resend_page, &backlogs);
+        let mut streams = Vec::new();
+        for (backlog, share) in backlogs.iter().zip(shares).filter(|(_, share)| *share > 0) {
+            let range = backlog.after.next()..=backlog.standing.visible_max();
+            let conversation = &backlog.standing.conversation;
+            let messages =
+                chat.store.messages(conversation, range, share, Order::Ascending).await?;
+            streams.push(messages);
+        }
+        let messages = merge(streams, chat.rules.resend_bytes_max);
+        for message in &messages {
+            self.sent.insert(message.conversation.clone(), message.seq);
+        }
+        let has_more = pending > messages.len() as u64;
+        tracing::info!(
+            target: "nexo::resend",
+            userId = %caller.user,
+            deviceId = %caller.login,
+            connId = caller.connection.map(|connection| connection.0),
+            conversations = backlogs.len(),
+            sent = messages.len(),
+            hasMore = has_more,
+            result = "ok",
+            "resent",
+        );
+        Ok(Page { messages, has_more })
+    }
+
+    async fn backlogs(
+        &mut self,
+        chat: &Chat,
+        caller: &Caller,
+        cursors: &BTreeMap<ConversationId, Seq>,
+    ) -> Result<Vec<Backlog>, Error> {
+        let mut backlogs = Vec::new();
+        let mut last: Option<ConversationId> = None;
+        loop {
+            let standings =
+                chat.store.standings(&caller.user, last.as_ref(), STANDINGS_PAGE).await?;
+            last = standings.last().map(|standing| standing.conversation.clone());
+            let is_last_page = standings.len() < STANDINGS_PAGE;
+            for standing in standings {
+                if let Some(at) = cursors.get(&standing.conversation) {
+                    self.sent.insert(standing.conversation.clone(), *at);
+                }
+                let from = self.sent.get(&standing.conversation).copied();
+                let after = from.unwrap_or(standing.cursors.delivered);
+                let after = after.max(standing.window.min.previous());
+                let backlog = Backlog { standing, after };
+                if backlog.pending() > 0 {
+                    backlogs.push(backlog);
+                }
+            }
+            if is_last_page {
+                break;
+            }
+        }
+        // Whoever has waited longest is served first when there are more conversations than places.
+        backlogs.sort_by_key(|backlog| backlog.standing.updated_at);
+        Ok(backlogs)
+    }
+}
+
+/// Divides a page: everybody the same, and what the small ones leave goes to the others.
+fn share(page: usize, backlogs: &[Backlog]) -> Vec<usize> {
+    let mut shares = vec![0_usize; backlogs.len()];
+    let mut left = page;
+    while left > 0 {
+        let hungry: Vec<usize> =
+            (0..backlogs.len()).filter(|&i| (shares[i] as u64) < backlogs[i].pending()).collect();
+        if hungry.is_empty() {
+            break;
+        }
+        let each = (left / hungry.len()).max(1);
+        for i in hungry.into_iter().take(left) {
+            let wants = usize::try_from(backlogs[i].pending()).unwrap_or(usize::MAX) - shares[i];
+            let gets = wants.min(each).min(left);
+            shares[i] += gets;
+            left -= gets;
+        }
+    }
+    shares
+}
+
+/// Merges streams by time, keeping each one's own order, up to a number of bytes (at least one).
+fn merge(streams: Vec<Vec<Arc<Message>>>, bytes_max: usize) -> Vec<Arc<Message>> {
+    let mut streams: Vec<_> = streams.into_iter().map(IntoIterator::into_iter).collect();
+    let mut waiting = BinaryHeap::new();
+    let mut fronts: Vec<Option<Arc<Message>>> = Vec::with_capacity(streams.len());
+    for (i, stream) in streams.iter_mut().enumerate() {
+        let front = stream.next();
+        if let Some(message) = &front {
+            waiting.push(Reverse((message.sent_at, i)));
+        }
+        fronts.push(front);
+    }
+    let mut merged = Vec::new();
+    let mut bytes = 0;
+    while let Some(Reverse((_, i))) = waiting.pop() {
+        let Some(message) = fronts[i].take() else { continue };
+        bytes += message.content.body.len();
+        if bytes > bytes_max && !merged.is_empty() {
+            break;
+        }
+        merged.push(message);
+        fronts[i] = streams[i].next();
+        if let Some(message) = &fronts[i] {
+            waiting.push(Reverse((message.sent_at, i)));
+        }
+    }
+    merged
+}
+
+/// Where the caller stands in their conversations, by id: for a device that compares with what it
+/// has.
+pub async fn heads(
+    chat: &Chat,
+    caller: &Caller,
+    after: Option<&ConversationId>,
+    limit: usize,
+) -> Result<Listed<Standing>, Error> {
+    let standings = chat.store.standings(&caller.user, after, limit + 1).await?;
+    Ok(Listed::cut(standings, limit))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ids::{ClientMsgId, MessageId, Millis, UserId};
+    use crate::model::{Content, Cursors, Window};
+
+    fn backlog(pending: u64) -> Backlog {
+        let standing = Standing {
+            conversation: ConversationId::stored("si_a_b"),
+            window: Window::ALL,
+            cursors: Cursors::default(),
+            max_seq: Seq(pending),
+            change_seq: Seq::ZERO,
+            updated_at: Millis(0),
+        };
+        Backlog { standing, after: Seq::ZERO }
+    }
+
+    fn check(page: usize, pending: &[u64], expect: &[usize]) {
+        let backlogs: Vec<_> = pending.iter().copied().map(backlog).collect();
+        assert_eq!(share(page, &backlogs), expect, "{page} over {pending:?}");
+    }
+
+    #[test]
+    fn a_page_is_shared_fairly_and_fully() {
+        check(200, &[], &[]);
+        check(200, &[50], &[50]);
+        check(200, &[1000], &[200]);
+        check(200, &[1000, 1000], &[100, 100]);
+        check(200, &[1000, 10, 1000], &[95, 10, 95]);
+        check(3, &[9, 9, 9, 9], &[1, 1, 1, 0]);
+        check(4, &[u64::MAX, 1, 1], &[2, 1, 1]);
+    }
+
+    fn message(conversation: &str, seq: u64, sent_at: u64) -> Arc<Message> {
+        let sender = UserId::parse("a").unwrap();
+        let client_id = ClientMsgId::parse(&format!("{conversation}{seq}")).unwrap();
+        Arc::new(Message {
+            id: MessageId::of(&sender, &client_id),
+            conversation: ConversationId::stored(conversation),
+            seq: Seq(seq),
+            sender,
+            client_id,
+            sent_at: Millis(sent_at),
+            content: Content::text("four"),
+        })
+    }
+
+    #[test]
+    fn a_merge_goes_by_time_but_never_against_seq() {
+        // The clock went back between the second conversation's messages.
+        let streams = vec![
+            vec![message("si_a_b", 1, 10), message("si_a_b", 2, 40)],
+            vec![message("si_a_c", 7, 30), message("si_a_c", 8, 5)],
+        ];
+        let order: Vec<u64> = merge(streams, 1000).iter().map(|message| message.seq.0).collect();
+        assert_eq!(order, [1, 7, 8, 2]);
+    }
+
+    #[test]
+    fn a_merge_stops_at_its_bytes_but_gives_at_least_one() {
+        let stream = || vec![vec![message("si_a_b", 1, 1), message("si_a_b", 2, 2)]];
+        assert_eq!(merge(stream(), 8).len(), 2);
+        assert_eq!(merge(stream(), 7).len(), 1);
+        assert_eq!(merge(stream(), 0).len(), 1);
+    }
+}

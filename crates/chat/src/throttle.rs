@@ -1,0 +1,124 @@
+//! Token buckets by key: how often somebody may do something. Per node, in memory, bounded.
+
+use std::collections::HashMap;
+use std::hash::Hash;
+use std::sync::{Mutex, PoisonError};
+
+use crate::ids::Millis;
+
+/// More keys than this are not remembered; full buckets are forgotten first.
+const KEYS_MAX: usize = 100_000;
+
+/// A bucket per key.
+#[derive(Debug)]
+pub struct Throttle<K> {
+    /// Tokens per millisecond; zero is no limit.
+    rate: f64,
+    burst: f64,
+    buckets: Mutex<HashMap<K, Bucket>>,
+}
+
+/// How full a bucket was, and when.
+#[derive(Clone, Copy, Debug)]
+pub struct Bucket {
+    tokens: f64,
+    at: Millis,
+}
+
+impl Bucket {
+    /// A full bucket.
+    pub fn full(burst: f64, now: Millis) -> Self {
+        Self { tokens: burst, at: now }
+    }
+
+    /// Takes one token if there is one, at `rate` tokens per millisecond and at most `burst`.
+    pub fn take(&mut self, rate: f64, burst: f64, now: Millis) -> bool {
+        #[expect(clippy::cast_precision_loss, reason = "an interval of 2⁵³ ms is not to be feared")]
+        let refilled = self.tokens + now.since(self.at) as f64 * rate;
+        self.tokens = refilled.min(burst);
+        self.at = now;
+        let enough = self.tokens >= 1.0;
+        if enough {
+            self.tokens -= 1.0;
+        }
+        enough
+    }
+}
+
+impl<K: Hash + Eq> Throttle<K> {
+    /// So many per second, so many at once. Zero per second is no limit.
+    pub fn per_second(rate: u32, burst: u32) -> Self {
+        Self {
+            rate: f64::from(rate) / 1000.0,
+            burst: f64::from(burst.max(1)),
+            buckets: Mutex::new(HashMap::new()),
+        }
+    }
+
+    /// So many per minute, and as many at once. Zero is no limit.
+    pub fn per_minute(rate: u32) -> Self {
+        Self { rate: f64::from(rate) / 60_000.0, ..Self::per_second(1, rate) }
+    }
+
+    /// Takes one for this key; `false` if there is none left.
+    pub fn take(&self, key: K, now: Millis) -> bool {
+        self.with(key, now, |bucket, rate, burst| bucket.take(rate, burst, now))
+    }
+
+    /// Whether this key has one left, without taking it.
+    pub fn has(&self, key: K, now: Millis) -> bool {
+        self.with(key, now, |bucket, rate, burst| {
+            let mut copy = *bucket;
+            copy.take(rate, burst, now)
+        })
+    }
+
+    fn with(&self, key: K, now: Millis, act: impl FnOnce(&mut Bucket, f64, f64) -> bool) -> bool {
+        if self.rate == 0.0 {
+            return true;
+        }
+        let mut buckets = self.buckets.lock().unwrap_or_else(PoisonError::into_inner);
+        if buckets.len() >= KEYS_MAX && !buckets.contains_key(&key) {
+            let (rate, burst) = (self.rate, self.burst);
+            #[expect(
+                clippy::cast_precision_loss,
+                reason = "an interval of 2⁵³ ms is not to be feared"
+            )]
+            buckets.retain(|_, b| b.tokens + now.since(b.at) as f64 * rate < burst);
+            if buckets.len() >= KEYS_MAX {
+                buckets.clear(); // forgetting is kinder than refusing everybody new
+            }
+        }
+        let bucket = buckets.entry(key).or_insert_with(|| Bucket::full(self.burst, now));
+        act(bucket, self.rate, self.burst)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_burst_then_the_rate() {
+        let throttle = Throttle::per_second(10, 3);
+        let taken = |at| throttle.take("k", Millis(at));
+        assert_eq!([taken(0), taken(0), taken(0), taken(0)], [true, true, true, false]);
+        assert_eq!([taken(100), taken(100)], [true, false]);
+        assert!(throttle.take("other", Millis(100)));
+        assert!(taken(10_000));
+    }
+
+    #[test]
+    fn a_clock_that_goes_back_gives_nothing_and_takes_nothing() {
+        let throttle = Throttle::per_second(10, 1);
+        assert!(throttle.take("k", Millis(1000)));
+        assert!(!throttle.take("k", Millis(0)));
+        assert!(throttle.take("k", Millis(100)));
+    }
+
+    #[test]
+    fn zero_is_no_limit() {
+        let throttle = Throttle::per_second(0, 0);
+        assert!((0..1000).all(|_| throttle.take("k", Millis(0))));
+    }
+}
