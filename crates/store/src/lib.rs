@@ -1,1 +1,13 @@
+//! Engines of the domain's [`Store`](nexo_chat::store::Store) contract. In reading order:
+//!
+//! - [`memory`]: the shortest correct reading of the contract; the oracle in property tests
+//! - [`embedded`]: the default engine, an LSM tree on the local disk with a single committer
+//! - [`conformance`]: the contract as named cases, run on every engine
 
+pub mod conformance;
+pub mod embedded;
+pub mod memory;
+mod sign_ins;
+
+pub use embedded::{Embedded, OpenError, Options};
+pub use memory::Memory;

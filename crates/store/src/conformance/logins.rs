@@ -1,0 +1,140 @@
+//! What sign-ins promise.
+
+use std::sync::Arc;
+
+use nexo_chat::ids::{LoginId, Platform};
+use nexo_chat::model::Login;
+use nexo_chat::store::{Rotated, Store};
+
+use super::Opener;
+use super::given::{NOW, login, user};
+
+/// Live sign-ins every engine must be able to keep per user.
+const LIVE_MAX: u8 = 64;
+
+async fn rotate(store: &Arc<dyn Store>, old: u8, new: u8) -> Rotated {
+    store.rotate([old; 32], [new; 32], NOW.plus(9_000_000), NOW.plus(1000)).await.unwrap()
+}
+
+async fn remembered(store: &Arc<dyn Store>, n: u8) -> Option<Login> {
+    store.login(LoginId([n; 16])).await.unwrap()
+}
+
+pub(super) async fn kept(opener: Arc<dyn Opener>) {
+    let store = opener.open();
+    assert_eq!(remembered(&store, 1).await, None);
+    store.create_login(login("alice", 1), NOW).await.unwrap();
+    assert_eq!(remembered(&store, 1).await, Some(login("alice", 1)));
+}
+
+pub(super) async fn forgotten(opener: Arc<dyn Opener>) {
+    let store = opener.open();
+    for n in 1..=3 {
+        store.create_login(login("alice", n), NOW).await.unwrap();
+    }
+    store.create_login(login("bob", 9), NOW).await.unwrap();
+    store.end_logins(&user("alice"), Box::new(|login| login.id.0[0] == 1)).await.unwrap();
+    assert!(remembered(&store, 1).await.unwrap().ended, "remembered until the next sign-in");
+    assert!(matches!(rotate(&store, 2, 20).await, Rotated::Done(_)));
+    // Only the rotated one lives longer than an hour.
+    let later = NOW.plus(3_600_001);
+    let newest = Login { expires_at: later.plus(1000), ..login("alice", 4) };
+    store.create_login(newest, later).await.unwrap();
+    assert_eq!(remembered(&store, 1).await, None);
+    assert!(remembered(&store, 2).await.is_some());
+    assert_eq!(remembered(&store, 3).await, None);
+    assert!(remembered(&store, 4).await.is_some());
+    assert!(remembered(&store, 9).await.is_some(), "others are left alone");
+    assert_eq!(rotate(&store, 3, 30).await, Rotated::Unknown);
+}
+
+pub(super) async fn bounded(opener: Arc<dyn Opener>) {
+    let store = opener.open();
+    for n in 1..=LIVE_MAX + 2 {
+        store.create_login(login("alice", n), NOW).await.unwrap();
+    }
+    let live = store.end_logins(&user("alice"), Box::new(|_| true)).await.unwrap();
+    let expect: Vec<_> = (3..=LIVE_MAX + 2).map(|n| LoginId([n; 16])).collect();
+    assert_eq!(live, expect, "the oldest made room");
+}
+
+pub(super) async fn rotation(opener: Arc<dyn Opener>) {
+    let store = opener.open();
+    store.create_login(login("alice", 1), NOW).await.unwrap();
+    assert_eq!(rotate(&store, 77, 78).await, Rotated::Unknown);
+    let expect = Login {
+        refresh_hash: [2; 32],
+        previous_hash: Some([1; 32]),
+        expires_at: NOW.plus(9_000_000),
+        ..login("alice", 1)
+    };
+    assert_eq!(rotate(&store, 1, 2).await, Rotated::Done(expect.clone()));
+    assert_eq!(remembered(&store, 1).await, Some(expect));
+    assert!(matches!(rotate(&store, 2, 3).await, Rotated::Done(_)));
+}
+
+pub(super) async fn reuse(opener: Arc<dyn Opener>) {
+    let store = opener.open();
+    store.create_login(login("alice", 1), NOW).await.unwrap();
+    rotate(&store, 1, 2).await;
+    let Rotated::Reused(ended) = rotate(&store, 1, 3).await else { panic!("it was used") };
+    assert!(ended.ended);
+    assert_eq!(remembered(&store, 1).await, Some(ended));
+    for hash in [1, 2, 3] {
+        assert_eq!(rotate(&store, hash, 9).await, Rotated::Unknown);
+    }
+}
+
+pub(super) async fn parallel_rotations(opener: Arc<dyn Opener>) {
+    let store = opener.open();
+    store.create_login(login("alice", 1), NOW).await.unwrap();
+    let calls: Vec<_> = (10..14)
+        .map(|new| {
+            let store = Arc::clone(&store);
+            tokio::spawn(async move { rotate(&store, 1, new).await })
+        })
+        .collect();
+    let mut done = 0;
+    for call in calls {
+        done += u32::from(matches!(call.await.unwrap(), Rotated::Done(_)));
+    }
+    assert_eq!(done, 1);
+    assert!(remembered(&store, 1).await.unwrap().ended, "the second use ended it");
+}
+
+pub(super) async fn expired_and_ended(opener: Arc<dyn Opener>) {
+    let store = opener.open();
+    store
+        .create_login(Login { expires_at: NOW.plus(1000), ..login("alice", 1) }, NOW)
+        .await
+        .unwrap();
+    assert_eq!(rotate(&store, 1, 2).await, Rotated::Unknown, "it expired at this moment");
+    store.create_login(login("alice", 3), NOW).await.unwrap();
+    store.end_logins(&user("alice"), Box::new(|login| login.id.0[0] == 3)).await.unwrap();
+    assert_eq!(rotate(&store, 3, 4).await, Rotated::Unknown);
+}
+
+pub(super) async fn two_back(opener: Arc<dyn Opener>) {
+    let store = opener.open();
+    store.create_login(login("alice", 1), NOW).await.unwrap();
+    rotate(&store, 1, 2).await;
+    rotate(&store, 2, 3).await;
+    assert_eq!(rotate(&store, 1, 9).await, Rotated::Unknown);
+    assert!(matches!(rotate(&store, 3, 4).await, Rotated::Done(_)));
+}
+
+pub(super) async fn picked(opener: Arc<dyn Opener>) {
+    let store = opener.open();
+    for n in 1..=6 {
+        store.create_login(login("alice", n), NOW).await.unwrap();
+    }
+    store.create_login(login("alice.", 7), NOW).await.unwrap();
+    let on_one = |login: &Login| login.platform == Platform(1);
+    let ended = store.end_logins(&user("alice"), Box::new(on_one)).await.unwrap();
+    assert_eq!(ended, [LoginId([1; 16]), LoginId([6; 16])]);
+    let again = store.end_logins(&user("alice"), Box::new(on_one)).await.unwrap();
+    assert!(again.is_empty(), "they had ended before");
+    let rest = store.end_logins(&user("alice"), Box::new(|_| true)).await.unwrap();
+    assert_eq!(rest.len(), 4);
+    assert!(!remembered(&store, 7).await.unwrap().ended);
+}

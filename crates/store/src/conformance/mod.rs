@@ -1,0 +1,158 @@
+//! The contract as named cases. A case gets an empty store and panics if a promise is broken.
+//!
+//! In reading order: [`CASES`] lists everything; `given` builds people and drafts; then the cases
+//! by subject: `sending`, `listening`, `reading`, `cursors`, `accounts`, `logins`, `lasting`.
+
+#![allow(
+    clippy::unwrap_used,
+    reason = "a case is a test: a failed step is a broken promise and must stop it"
+)]
+
+mod accounts;
+mod cursors;
+mod given;
+mod lasting;
+mod listening;
+mod logins;
+mod reading;
+mod sending;
+
+use std::sync::Arc;
+
+use nexo_chat::Boxed;
+use nexo_chat::store::Store;
+
+/// How a case opens the engine under test.
+pub trait Opener: Send + Sync {
+    /// The first call gives an empty store, later calls what the ones before kept. The store opened
+    /// before must be closed first.
+    fn open(&self) -> Arc<dyn Store>;
+
+    /// What a machine would find if it died now, while the store opened before is still open.
+    fn open_after_crash(&self) -> Arc<dyn Store>;
+}
+
+/// One promise.
+#[derive(Clone, Copy)]
+pub struct Case {
+    /// The promise as a sentence.
+    pub name: &'static str,
+    /// Whether it is about what is there after a restart.
+    pub needs_reopen: bool,
+    /// Tries it; panics if it is broken.
+    pub run: fn(Arc<dyn Opener>) -> Boxed<'static, ()>,
+}
+
+const fn case(name: &'static str, run: fn(Arc<dyn Opener>) -> Boxed<'static, ()>) -> Case {
+    Case { name, needs_reopen: false, run }
+}
+
+const fn lasting(name: &'static str, run: fn(Arc<dyn Opener>) -> Boxed<'static, ()>) -> Case {
+    Case { name, needs_reopen: true, run }
+}
+
+/// Every promise of the contract.
+pub const CASES: &[Case] = &[
+    case("seqs_are_dense_per_conversation", |o| Box::pin(sending::seqs_are_dense(o))),
+    case("a_stored_message_is_what_was_sent", |o| Box::pin(sending::is_what_was_sent(o))),
+    case("same_client_id_returns_first_seq", |o| Box::pin(sending::same_client_id(o))),
+    case("a_client_id_belongs_to_its_sender", |o| Box::pin(sending::client_id_per_sender(o))),
+    case("conflict_changes_nothing", |o| Box::pin(sending::conflict_changes_nothing(o))),
+    case("other_conversation_is_a_conflict", |o| Box::pin(sending::other_conversation(o))),
+    case("seq_has_no_holes_after_conflict", |o| Box::pin(sending::no_holes_after_conflict(o))),
+    case("calls_in_order_get_increasing_seqs", |o| Box::pin(sending::calls_in_order(o))),
+    case("parallel_sends_are_dense", |o| Box::pin(sending::parallel_sends_are_dense(o))),
+    case("parallel_sends_of_one_client_id_store_one_message", |o| {
+        Box::pin(sending::parallel_sends_of_one_client_id(o))
+    }),
+    case("a_dropped_append_is_still_stored", |o| Box::pin(sending::dropped_append(o))),
+    case("a_group_message_makes_nobody_a_member", |o| Box::pin(sending::group_message(o))),
+    case("commits_are_heard_once_and_in_order", |o| Box::pin(listening::once_and_in_order(o))),
+    case("commits_are_heard_before_the_answer", |o| Box::pin(listening::before_the_answer(o))),
+    case("duplicates_are_not_heard", |o| Box::pin(listening::duplicates_are_not_heard(o))),
+    case("a_message_is_found_by_its_id", |o| Box::pin(reading::found_by_id(o))),
+    case("ranges_are_read_in_both_orders", |o| Box::pin(reading::both_orders(o))),
+    case("ranges_keep_to_their_limit", |o| Box::pin(reading::limits(o))),
+    case("ranges_beyond_what_exists_give_what_exists", |o| Box::pin(reading::beyond(o))),
+    case("a_range_never_runs_into_another_conversation", |o| Box::pin(reading::neighbours(o))),
+    case("many_messages_read_back_the_same", |o| Box::pin(reading::many(o))),
+    case("first_message_makes_both_members", |o| Box::pin(cursors::both_members(o))),
+    case("strangers_have_no_standing", |o| Box::pin(cursors::strangers(o))),
+    case("a_standing_tells_the_newest_message", |o| Box::pin(cursors::newest_message(o))),
+    case("standings_come_in_pages_by_id", |o| Box::pin(cursors::standings_page(o))),
+    case("cursors_only_move_forward", |o| Box::pin(cursors::only_forward(o))),
+    case("cursor_never_beyond_visible_max", |o| Box::pin(cursors::never_beyond(o))),
+    case("read_moves_delivered", |o| Box::pin(cursors::read_moves_delivered(o))),
+    case("delivered_does_not_move_read", |o| Box::pin(cursors::delivered_alone(o))),
+    case("own_messages_never_count_as_unread", |o| Box::pin(cursors::own_messages(o))),
+    case("a_duplicate_moves_no_cursor", |o| Box::pin(cursors::duplicate_moves_nothing(o))),
+    case("a_user_id_is_taken_once", |o| Box::pin(accounts::taken_once(o))),
+    case("of_parallel_registrations_one_wins", |o| Box::pin(accounts::one_wins(o))),
+    case("a_profile_changes_in_what_is_named", |o| Box::pin(accounts::profile_changes(o))),
+    case("a_new_password_ends_all_sign_ins", |o| Box::pin(accounts::new_password(o))),
+    case("changes_to_nobody_are_none", |o| Box::pin(accounts::nobody(o))),
+    case("a_sign_in_is_kept", |o| Box::pin(logins::kept(o))),
+    case("old_sign_ins_are_forgotten", |o| Box::pin(logins::forgotten(o))),
+    case("sign_ins_are_bounded", |o| Box::pin(logins::bounded(o))),
+    case("rotation_replaces_the_token", |o| Box::pin(logins::rotation(o))),
+    case("reuse_of_a_token_ends_the_sign_in", |o| Box::pin(logins::reuse(o))),
+    case("of_parallel_rotations_one_wins", |o| Box::pin(logins::parallel_rotations(o))),
+    case("expired_and_ended_tokens_are_unknown", |o| Box::pin(logins::expired_and_ended(o))),
+    case("tokens_older_than_the_previous_are_unknown", |o| Box::pin(logins::two_back(o))),
+    case("end_logins_ends_what_is_picked", |o| Box::pin(logins::picked(o))),
+    case("a_closed_store_takes_nothing", |o| Box::pin(lasting::closed_takes_nothing(o))),
+    case("closing_twice_is_fine", |o| Box::pin(lasting::closing_twice(o))),
+    lasting("acked_survives_reopen", |o| Box::pin(lasting::survives_reopen(o))),
+    lasting("acked_survives_a_crash", |o| Box::pin(lasting::survives_crash(o))),
+    lasting("same_client_id_after_reopen_returns_first_seq", |o| {
+        Box::pin(lasting::same_client_id(o))
+    }),
+    lasting("seqs_go_on_after_reopen", |o| Box::pin(lasting::seqs_go_on(o))),
+    lasting("cursors_survive_reopen", |o| Box::pin(lasting::cursors_survive(o))),
+    lasting("own_messages_never_count_as_unread_after_a_crash", |o| {
+        Box::pin(lasting::own_messages_after_crash(o))
+    }),
+    lasting("a_second_crash_forgets_nothing", |o| Box::pin(lasting::second_crash(o))),
+    lasting("accounts_survive_a_crash", |o| Box::pin(lasting::accounts_survive(o))),
+    lasting("ended_sign_ins_stay_ended", |o| Box::pin(lasting::ended_stay_ended(o))),
+];
+
+/// Cases that run at the same time: they wait for the disk more than they work.
+const AT_ONCE: usize = 4;
+
+/// Runs cases, each on its own opener, and returns the names of those that failed. A case that
+/// hangs fails after a minute. `starting` hears each name first.
+///
+/// # Panics
+///
+/// If there is no runtime to be had.
+pub fn run(
+    cases: &[Case],
+    opener: impl Fn() -> Arc<dyn Opener>,
+    starting: impl Fn(&str),
+) -> Vec<&'static str> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(AT_ONCE)
+        .enable_all()
+        .build()
+        .expect("a runtime for the cases");
+    let minute = std::time::Duration::from_mins(1);
+    let mut failed = Vec::new();
+    for some in cases.chunks(AT_ONCE) {
+        let started: Vec<_> = some
+            .iter()
+            .map(|case| {
+                starting(case.name);
+                // A task of its own, so that a panic is this case's alone.
+                let task = (case.run)(opener());
+                (case.name, runtime.spawn(async move { tokio::time::timeout(minute, task).await }))
+            })
+            .collect();
+        for (name, task) in started {
+            if !matches!(runtime.block_on(task), Ok(Ok(()))) {
+                failed.push(name);
+            }
+        }
+    }
+    failed
+}

@@ -1,0 +1,202 @@
+//! The single committer: takes everything that waits, decides it in order, syncs once.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender};
+use std::time::{Duration, Instant};
+
+use nexo_chat::model::Kept;
+
+use super::core::Core;
+use super::engine::{Batch, Durability};
+use super::pending::{Decided, Pending};
+use super::poison::Fault;
+use super::tail::Tail;
+
+/// Gives a decision to whoever waits for it. Dropped instead if it did not become durable.
+pub(crate) type Answer = Box<dyn FnOnce() + Send>;
+
+/// Decides one write, in its turn.
+pub(crate) type Act = Box<dyn FnOnce(&mut Pending<'_>) -> Result<Answer, Fault> + Send>;
+
+/// What the committer is asked.
+pub(crate) enum Work {
+    /// A write, and about how many bytes it takes.
+    Act(Act, usize),
+    /// The end: everything before it is done, nothing after.
+    Close(Answer),
+}
+
+/// A durable batch, to be announced and answered.
+pub(crate) struct Finished {
+    pub(crate) kept: Vec<Kept>,
+    pub(crate) answers: Vec<Answer>,
+}
+
+const BATCH_ACTS_MAX: usize = 4096;
+const BATCH_BYTES_MAX: usize = 8 << 20;
+
+/// The committer's own state; it lives on its thread.
+pub(crate) struct Committer {
+    pub(crate) core: Arc<Core>,
+    pub(crate) queue: Receiver<Work>,
+    pub(crate) finished: SyncSender<Finished>,
+    pub(crate) tail: Tail,
+    pub(crate) cursors_every: Duration,
+}
+
+impl Committer {
+    /// Works until it is closed or nobody is left to ask.
+    pub(crate) fn run(mut self) {
+        let mut cursors_due = Instant::now() + self.cursors_every;
+        loop {
+            let wait = cursors_due.saturating_duration_since(Instant::now());
+            let closing = match self.queue.recv_timeout(wait) {
+                Ok(first) => self.batch_from(first),
+                Err(RecvTimeoutError::Timeout) => None,
+                Err(RecvTimeoutError::Disconnected) => Some(Box::new(|| {}) as Answer),
+            };
+            if let Some(answer) = closing {
+                return self.close(answer);
+            }
+            if Instant::now() >= cursors_due {
+                self.guarded(|it| it.write_cursors(Durability::Buffered));
+                cursors_due = Instant::now() + self.cursors_every;
+            }
+        }
+    }
+
+    /// Makes one batch of everything that waits, up to a bound or the end.
+    fn batch_from(&mut self, first: Work) -> Option<Answer> {
+        let mut acts = Vec::new();
+        let mut bytes = 0;
+        let mut next = Some(first);
+        let mut closing = None;
+        while let Some(work) = next {
+            match work {
+                Work::Act(act, size) => {
+                    acts.push(act);
+                    bytes += size;
+                }
+                Work::Close(answer) => {
+                    closing = Some(answer);
+                    break;
+                }
+            }
+            if acts.len() == BATCH_ACTS_MAX || bytes >= BATCH_BYTES_MAX {
+                break;
+            }
+            next = self.queue.try_recv().ok();
+        }
+        if !acts.is_empty() {
+            let waited = self.core.waiting.fetch_sub(acts.len(), Ordering::Relaxed);
+            let left = waited.saturating_sub(acts.len());
+            #[allow(clippy::cast_precision_loss, reason = "a queue is shorter than 2⁵²")]
+            self.core.meters.queue.set(left as f64);
+            self.guarded(|it| it.settle(acts));
+        }
+        closing
+    }
+
+    /// Does something unless the store has stopped; a fault or a panic stops it. What was not
+    /// answered then is dropped, which tells its caller.
+    fn guarded(&mut self, act: impl FnOnce(&mut Self) -> Result<(), Fault>) {
+        if self.core.poison.check().is_err() {
+            return;
+        }
+        let fault = match catch_unwind(AssertUnwindSafe(|| act(self))) {
+            Ok(Ok(())) => return,
+            Ok(Err(fault)) => fault,
+            Err(_) => Fault::new("the committer panicked"),
+        };
+        // Whoever waits is told by the dropped answer.
+        drop(self.core.poison.set(&fault));
+    }
+
+    /// Makes a batch durable and hands it over to the announcer.
+    fn settle(&mut self, acts: Vec<Act>) -> Result<(), Fault> {
+        let began = Instant::now();
+        let mut acts = acts.into_iter();
+        let mut answers = Vec::with_capacity(acts.len());
+        let kept = self.make_durable(&mut acts, &mut answers).inspect_err(|fault| {
+            // Before the answers are dropped: whoever notices that can ask why.
+            drop(self.core.poison.set(fault));
+        })?;
+        let meters = &self.core.meters;
+        meters.commit_seconds.record(began.elapsed());
+        #[allow(clippy::cast_precision_loss, reason = "a batch is bounded")]
+        meters.batch_messages.record(kept.len() as f64);
+        meters.saved.increment(kept.len() as u64);
+        let finished = self.finished.send(Finished { kept, answers });
+        finished.map_err(|_| Fault::new("the announcer is gone"))
+    }
+
+    /// Decides, writes, syncs, publishes.
+    fn make_durable(
+        &mut self,
+        acts: &mut dyn Iterator<Item = Act>,
+        answers: &mut Vec<Answer>,
+    ) -> Result<Vec<Kept>, Fault> {
+        let core = Arc::clone(&self.core);
+        let mut pending = Pending::new(&core);
+        for act in acts {
+            answers.push(act(&mut pending)?);
+        }
+        let mut decided = pending.finish();
+        let kept = std::mem::take(&mut decided.kept);
+        if !decided.batch.is_empty() {
+            self.tail.extend(&mut decided)?;
+            self.core.engine.commit(std::mem::take(&mut decided.batch), Durability::Synced)?;
+            let recorded = self.core.witness.record(self.tail.newest);
+            recorded.map_err(|error| Fault::new(format!("cannot write the witness: {error}")))?;
+            self.publish(decided)?;
+        }
+        Ok(kept)
+    }
+
+    /// Shows a durable batch to the readers.
+    fn publish(&self, decided: Decided) -> Result<(), Fault> {
+        let core = &self.core;
+        core.recent.publish(decided.messages.into_values());
+        for (conversation, head) in decided.heads {
+            core.heads.publish(conversation, head);
+        }
+        for (id, user) in decided.users {
+            core.users.publish(id, user);
+        }
+        // After the heads, so that no cursor is ever seen beyond its head.
+        for (place, seq) in decided.sent {
+            core.members.sent(&core.engine, &place, seq)?;
+        }
+        Ok(())
+    }
+
+    /// Writes the cursors that moved, and cuts the tail they cover.
+    fn write_cursors(&mut self, durability: Durability) -> Result<(), Fault> {
+        let mut batch = Batch::default();
+        let written = self.core.members.write(&mut batch)?;
+        let mut tail = self.tail;
+        tail.cut(&mut batch);
+        if batch.is_empty() {
+            return Ok(());
+        }
+        self.core.engine.commit(batch, durability)?;
+        self.tail = tail;
+        self.core.members.written(written);
+        Ok(())
+    }
+
+    /// Makes everything durable; the announcer passes the answer on after all others.
+    fn close(mut self, answer: Answer) {
+        self.core.closed.store(true, Ordering::SeqCst);
+        self.guarded(|it| {
+            it.write_cursors(Durability::Synced)?;
+            it.core.engine.sync()
+        });
+        let answers = vec![answer];
+        if self.finished.send(Finished { kept: Vec::new(), answers }).is_err() {
+            tracing::error!(target: "nexo::store", "the announcer is gone");
+        }
+    }
+}

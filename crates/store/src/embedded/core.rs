@@ -1,0 +1,68 @@
+//! What the committer, the announcer and the readers share.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use nexo_chat::store::{Committed, StoreError};
+
+use super::accounts::Users;
+use super::cursors::Members;
+use super::engine::Engine;
+use super::folder::Folder;
+use super::heads::Heads;
+use super::meters::Meters;
+use super::poison::Poison;
+use super::recent::Recent;
+use super::witness::Witness;
+
+const HEADS_MAX: usize = 200_000;
+const MEMBERS_MAX: usize = 400_000;
+const USERS_MAX: usize = 100_000;
+
+/// The open store behind its threads. Fields are dropped in order: the folder is let go last.
+pub(crate) struct Core {
+    pub(crate) engine: Engine,
+    pub(crate) heads: Heads,
+    pub(crate) members: Members,
+    pub(crate) users: Users,
+    pub(crate) recent: Recent,
+    pub(crate) poison: Poison,
+    pub(crate) listener: OnceLock<Arc<dyn Committed>>,
+    pub(crate) meters: Meters,
+    /// Set when the committer takes nothing more.
+    pub(crate) closed: AtomicBool,
+    /// Writes that wait for the committer.
+    pub(crate) waiting: AtomicUsize,
+    pub(crate) witness: Witness,
+    pub(crate) folder: Folder,
+}
+
+impl Core {
+    pub(crate) fn new(engine: Engine, witness: Witness, folder: Folder) -> Self {
+        Self {
+            engine,
+            heads: Heads::new(HEADS_MAX),
+            members: Members::new(MEMBERS_MAX),
+            users: Users::new(USERS_MAX),
+            recent: Recent::default(),
+            poison: Poison::default(),
+            listener: OnceLock::new(),
+            meters: Meters::new(),
+            closed: AtomicBool::new(false),
+            waiting: AtomicUsize::new(0),
+            witness,
+            folder,
+        }
+    }
+
+    /// Why a write was not answered: the store has stopped, or it is closed.
+    pub(crate) fn gone(&self) -> StoreError {
+        match self.poison.check() {
+            Err(stopped) => stopped,
+            Ok(()) if self.closed.load(Ordering::SeqCst) => {
+                StoreError::Unavailable("the store is closed".into())
+            }
+            Ok(()) => StoreError::Poisoned("a write was given up".into()),
+        }
+    }
+}

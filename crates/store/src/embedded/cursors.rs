@@ -1,0 +1,139 @@
+//! Members and how far they have come: moved in memory at once, written behind.
+
+use std::sync::{Mutex, PoisonError};
+
+use nexo_chat::ids::{ConversationId, Seq, UserId};
+use nexo_chat::model::{CursorKind, Cursors, Window};
+use nexo_chat::store::Moved;
+
+use super::engine::{Batch, Engine};
+use super::heads::Heads;
+use super::keys::{self, Space};
+use super::poison::Fault;
+use super::record::{self, CursorRecord, WindowRecord};
+use super::shards::Shards;
+
+/// Who, and where.
+pub(crate) type Place = (UserId, ConversationId);
+
+/// A member of a conversation.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Member {
+    pub(crate) window: Window,
+    pub(crate) cursors: Cursors,
+    /// The cursors moved since they were written: memory is the only place that knows.
+    dirty: bool,
+}
+
+/// The members in memory.
+pub(crate) struct Members {
+    known: Shards<Place, Member>,
+    /// Every dirty member's place, once.
+    dirty: Mutex<Vec<Place>>,
+}
+
+impl Members {
+    pub(crate) fn new(max: usize) -> Self {
+        Self { known: Shards::new(max), dirty: Mutex::default() }
+    }
+
+    /// Does something to a member, if there is such a member, and notes whether a cursor moved.
+    fn with<T>(
+        &self,
+        engine: &Engine,
+        place: &Place,
+        act: impl FnOnce(&mut Member) -> T,
+    ) -> Result<Option<T>, Fault> {
+        let mut part = self.known.lock(place);
+        if !part.contains_key(place) {
+            let Some(member) = load(engine, place)? else { return Ok(None) };
+            // A dirty one may not go: the disk has not heard of its moves.
+            self.known.insert(&mut part, place.clone(), member, |member| !member.dirty);
+        }
+        let Some(member) = part.get_mut(place) else { return Ok(None) };
+        let before = member.cursors;
+        let done = act(member);
+        if member.cursors != before && !member.dirty {
+            member.dirty = true;
+            self.dirty_places().push(place.clone());
+        }
+        Ok(Some(done))
+    }
+
+    fn dirty_places(&self) -> std::sync::MutexGuard<'_, Vec<Place>> {
+        self.dirty.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A member, if there is such a member.
+    pub(crate) fn get(&self, engine: &Engine, place: &Place) -> Result<Option<Member>, Fault> {
+        self.with(engine, place, |member| *member)
+    }
+
+    /// Moves a cursor forward, at most to what the member can see.
+    pub(crate) fn advance(
+        &self,
+        engine: &Engine,
+        heads: &Heads,
+        place: &Place,
+        kind: CursorKind,
+        seq: Seq,
+    ) -> Result<Option<Moved>, Fault> {
+        let head = heads.get(engine, &place.1)?.seq;
+        self.with(engine, place, |member| {
+            let before = member.cursors;
+            let to = seq.min(member.window.max.map_or(head, |max| max.min(head)));
+            let read = if kind == CursorKind::Read { before.read.max(to) } else { before.read };
+            member.cursors = Cursors { delivered: before.delivered.max(to), read };
+            Moved { before, after: member.cursors }
+        })
+    }
+
+    /// Moves a sender's cursors to their own message.
+    pub(crate) fn sent(&self, engine: &Engine, place: &Place, seq: Seq) -> Result<(), Fault> {
+        let moved = self.with(engine, place, |member| {
+            let Cursors { delivered, read } = member.cursors;
+            member.cursors = Cursors { delivered: delivered.max(seq), read: read.max(seq) };
+        })?;
+        moved.ok_or_else(|| record::impossible(Space::Tail, "a sender who is no member"))
+    }
+
+    /// Adds all moved cursors to a batch. They stay dirty until [`Members::written`].
+    pub(crate) fn write(&self, batch: &mut Batch) -> Result<Vec<(Place, Cursors)>, Fault> {
+        let places = std::mem::take(&mut *self.dirty_places());
+        let mut written = Vec::with_capacity(places.len());
+        for place in places {
+            let Some(cursors) = self.known.lock(&place).get(&place).map(|member| member.cursors)
+            else {
+                continue;
+            };
+            let key = keys::member(&place.0, &place.1);
+            let value = record::encode(Space::Cursors, &key, &CursorRecord::from(cursors))?;
+            batch.put(Space::Cursors, key, value);
+            written.push((place, cursors));
+        }
+        Ok(written)
+    }
+
+    /// After the batch is committed: what did not move meanwhile is clean.
+    pub(crate) fn written(&self, written: Vec<(Place, Cursors)>) {
+        for (place, cursors) in written {
+            let mut part = self.known.lock(&place);
+            let Some(member) = part.get_mut(&place) else { continue };
+            member.dirty = member.cursors != cursors;
+            if member.dirty {
+                self.dirty_places().push(place.clone());
+            }
+        }
+    }
+}
+
+fn load(engine: &Engine, place: &Place) -> Result<Option<Member>, Fault> {
+    let key = keys::member(&place.0, &place.1);
+    let Some(window) = engine.get(Space::Members, &key)? else { return Ok(None) };
+    let window: WindowRecord = record::decode(Space::Members, &key, &window)?;
+    let cursors = match engine.get(Space::Cursors, &key)? {
+        Some(bytes) => record::decode::<CursorRecord>(Space::Cursors, &key, &bytes)?.into(),
+        None => Cursors::default(),
+    };
+    Ok(Some(Member { window: window.into(), cursors, dirty: false }))
+}

@@ -1,0 +1,59 @@
+//! The newest place of each conversation. Not stored: found by one reverse seek, then kept.
+
+use nexo_chat::ids::{ConversationId, Millis, Seq};
+
+use super::engine::Engine;
+use super::keys::{self, Space};
+use super::poison::Fault;
+use super::record::{self, MessageRecord};
+use super::shards::Shards;
+
+/// The newest message of a conversation.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Head {
+    /// Its place; zero if there is none.
+    pub(crate) seq: Seq,
+    /// When it came.
+    pub(crate) sent_at: Millis,
+}
+
+/// The heads in memory.
+pub(crate) struct Heads(Shards<ConversationId, Head>);
+
+impl Heads {
+    pub(crate) fn new(max: usize) -> Self {
+        Self(Shards::new(max))
+    }
+
+    /// The head of a conversation. Nothing is kept for conversations that do not exist, so that
+    /// asking for many costs no memory.
+    pub(crate) fn get(
+        &self,
+        engine: &Engine,
+        conversation: &ConversationId,
+    ) -> Result<Head, Fault> {
+        let mut part = self.0.lock(conversation);
+        if let Some(head) = part.get(conversation) {
+            return Ok(*head);
+        }
+        let Some(head) = load(engine, conversation)? else { return Ok(Head::default()) };
+        self.0.insert(&mut part, conversation.clone(), head, |_| true);
+        Ok(head)
+    }
+
+    /// Takes over a head that became durable.
+    pub(crate) fn publish(&self, conversation: ConversationId, head: Head) {
+        let mut part = self.0.lock(&conversation);
+        if part.get(&conversation).is_none_or(|known| known.seq < head.seq) {
+            self.0.insert(&mut part, conversation, head, |_| true);
+        }
+    }
+}
+
+fn load(engine: &Engine, conversation: &ConversationId) -> Result<Option<Head>, Fault> {
+    let range = keys::messages_of(conversation);
+    let Some((key, value)) = engine.last(Space::Messages, range)? else { return Ok(None) };
+    let record: MessageRecord<'_> = record::decode(Space::Messages, &key, &value)?;
+    let seq = keys::seq_of(&key).ok_or_else(|| record::impossible(Space::Messages, "no seq"))?;
+    Ok(Some(Head { seq, sent_at: record.sent_at() }))
+}

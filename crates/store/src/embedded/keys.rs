@@ -1,0 +1,177 @@
+//! Every keyspace and the layout of its keys: the one table of what is where on disk.
+//!
+//! Numbers are big-endian, so that the order of keys is the order of numbers. Ids hold no zero
+//! byte, so a zero ends one and no id runs into what follows it.
+//!
+//! | keyspace      | key                                   | value                            |
+//! |---------------|---------------------------------------|----------------------------------|
+//! | `messages`    | conversation, 0, seq (8)              | the message                      |
+//! | `ids`         | message id (16)                       | conversation, seq, fingerprint   |
+//! | `members`     | user, 0, conversation                 | visibility window                |
+//! | `cursors`     | user, 0, conversation                 | delivered, read                  |
+//! | `tail`        | batch number (8)                      | own sends of that batch          |
+//! | `users`       | user                                  | the account                      |
+//! | `logins`      | login id (16)                         | the sign-in                      |
+//! | `refresh`     | BLAKE3 of a refresh token (32)        | login id                         |
+//! | `user_logins` | user, 0, login id (16)                | nothing                          |
+
+use std::ops::Bound;
+
+use nexo_chat::ids::{ConversationId, LoginId, Seq, UserId};
+
+/// The number of this layout. Raised when a folder written by the new code cannot be read by the
+/// old one.
+pub(crate) const FORMAT: u32 = 1;
+
+/// A keyspace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum Space {
+    Messages,
+    Ids,
+    Members,
+    Cursors,
+    Tail,
+    Users,
+    Logins,
+    Refresh,
+    UserLogins,
+}
+
+impl Space {
+    /// All of them; the place in this list is part of each record's checksum.
+    pub(crate) const ALL: [Self; 9] = [
+        Self::Messages,
+        Self::Ids,
+        Self::Members,
+        Self::Cursors,
+        Self::Tail,
+        Self::Users,
+        Self::Logins,
+        Self::Refresh,
+        Self::UserLogins,
+    ];
+
+    /// Its name on disk.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Messages => "messages",
+            Self::Ids => "ids",
+            Self::Members => "members",
+            Self::Cursors => "cursors",
+            Self::Tail => "tail",
+            Self::Users => "users",
+            Self::Logins => "logins",
+            Self::Refresh => "refresh",
+            Self::UserLogins => "user_logins",
+        }
+    }
+}
+
+/// A range of keys.
+pub(crate) type KeyRange = (Bound<Vec<u8>>, Bound<Vec<u8>>);
+
+const END_OF_ID: u8 = 0;
+
+fn joined(first: &str, rest: &[u8]) -> Vec<u8> {
+    let mut key = Vec::with_capacity(first.len() + 1 + rest.len());
+    key.extend_from_slice(first.as_bytes());
+    key.push(END_OF_ID);
+    key.extend_from_slice(rest);
+    key
+}
+
+/// Everything that begins with an id and its end.
+fn under(first: &str) -> KeyRange {
+    let mut end = joined(first, &[]);
+    end.pop();
+    end.push(END_OF_ID + 1);
+    (Bound::Included(joined(first, &[])), Bound::Excluded(end))
+}
+
+pub(crate) fn message(conversation: &ConversationId, seq: Seq) -> Vec<u8> {
+    joined(conversation.as_str(), &seq.0.to_be_bytes())
+}
+
+/// The seq in a message's key.
+pub(crate) fn seq_of(key: &[u8]) -> Option<Seq> {
+    Some(Seq(u64::from_be_bytes(*key.last_chunk()?)))
+}
+
+/// A conversation's messages from one place to another, both included.
+pub(crate) fn messages(conversation: &ConversationId, from: Seq, to: Seq) -> KeyRange {
+    (Bound::Included(message(conversation, from)), Bound::Included(message(conversation, to)))
+}
+
+/// All of a conversation's messages.
+pub(crate) fn messages_of(conversation: &ConversationId) -> KeyRange {
+    under(conversation.as_str())
+}
+
+/// The key of `members` and of `cursors`.
+pub(crate) fn member(user: &UserId, conversation: &ConversationId) -> Vec<u8> {
+    joined(user.as_str(), conversation.as_str().as_bytes())
+}
+
+/// A user's places in `members`, after a given conversation.
+pub(crate) fn members_of(user: &UserId, after: Option<&ConversationId>) -> KeyRange {
+    let (start, end) = under(user.as_str());
+    (after.map_or(start, |after| Bound::Excluded(member(user, after))), end)
+}
+
+/// The conversation in a key of `members`.
+pub(crate) fn conversation_of(key: &[u8], user: &UserId) -> Option<ConversationId> {
+    let rest = key.strip_prefix(user.as_str().as_bytes())?.strip_prefix(&[END_OF_ID])?;
+    std::str::from_utf8(rest).ok().map(ConversationId::stored)
+}
+
+pub(crate) fn tail(batch: u64) -> Vec<u8> {
+    batch.to_be_bytes().to_vec()
+}
+
+/// The batch number in a key of `tail`.
+pub(crate) fn batch_of(key: &[u8]) -> Option<u64> {
+    Some(u64::from_be_bytes(key.try_into().ok()?))
+}
+
+pub(crate) fn user(id: &UserId) -> Vec<u8> {
+    id.as_str().as_bytes().to_vec()
+}
+
+pub(crate) fn user_login(user: &UserId, login: LoginId) -> Vec<u8> {
+    joined(user.as_str(), &login.0)
+}
+
+/// All of a user's keys in `user_logins`.
+pub(crate) fn logins_of(user: &UserId) -> KeyRange {
+    under(user.as_str())
+}
+
+/// The sign-in in a key of `user_logins`.
+pub(crate) fn login_of(key: &[u8]) -> Option<LoginId> {
+    key.last_chunk().copied().map(LoginId)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_sort_like_what_they_stand_for() {
+        let id = ConversationId::stored("sg_1");
+        assert!(message(&id, Seq(255)) < message(&id, Seq(256)));
+        assert!(message(&id, Seq(u64::MAX)) < message(&ConversationId::stored("sg_1-"), Seq(0)));
+        assert_eq!(seq_of(&message(&id, Seq(77))), Some(Seq(77)));
+    }
+
+    #[test]
+    fn an_id_does_not_run_into_a_longer_one() {
+        let (al, alice) = (UserId::parse("al").unwrap(), UserId::parse("al.").unwrap());
+        let (Bound::Included(start), Bound::Excluded(end)) = members_of(&al, None) else {
+            panic!("a plain range")
+        };
+        let id = ConversationId::stored("si_a_b");
+        assert!((start.clone()..end.clone()).contains(&member(&al, &id)));
+        assert!(!(start..end).contains(&member(&alice, &id)));
+        assert_eq!(conversation_of(&member(&al, &id), &al), Some(id));
+    }
+}

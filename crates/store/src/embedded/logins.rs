@@ -1,0 +1,114 @@
+//! Sign-ins: the record by its id, a list per user, and the two newest refresh hashes.
+
+use nexo_chat::ids::{LoginId, Millis, UserId};
+use nexo_chat::model::Login;
+use nexo_chat::store::Rotated;
+
+use super::engine::Engine;
+use super::keys::{self, Space};
+use super::pending::Pending;
+use super::poison::Fault;
+use super::record::{self, LoginRecord};
+use crate::sign_ins::{self, LIVE_MAX};
+
+/// Reads a sign-in.
+pub(crate) fn get(engine: &Engine, id: LoginId) -> Result<Option<Login>, Fault> {
+    engine.get(Space::Logins, &id.0)?.map(|bytes| decode(id, &bytes)).transpose()
+}
+
+/// Keeps a new sign-in, forgets what is over, and ends the oldest beyond the bound.
+pub(crate) fn create(pending: &mut Pending<'_>, login: &Login, now: Millis) -> Result<(), Fault> {
+    let mut live = Vec::new();
+    for old in of_user(pending, &login.user)? {
+        if sign_ins::is_live(&old, now) {
+            live.push(old);
+        } else {
+            forget(pending, &old);
+        }
+    }
+    let ending = sign_ins::too_many(live.iter(), LIVE_MAX - 1);
+    for mut old in live.into_iter().filter(|old| ending.contains(&old.id)) {
+        old.ended = true;
+        put(pending, &old)?;
+    }
+    put(pending, login)?;
+    pending.set(Space::UserLogins, keys::user_login(&login.user, login.id), &())?;
+    pending.set(Space::Refresh, login.refresh_hash.to_vec(), &login.id.0)
+}
+
+/// Replaces a refresh token by the next one.
+pub(crate) fn rotate(
+    pending: &mut Pending<'_>,
+    old_hash: [u8; 32],
+    new_hash: [u8; 32],
+    expires_at: Millis,
+    now: Millis,
+) -> Result<Rotated, Fault> {
+    let Some(bytes) = pending.get(Space::Refresh, &old_hash)? else { return Ok(Rotated::Unknown) };
+    let id = LoginId(record::decode(Space::Refresh, &old_hash, &bytes)?);
+    let mut login = current(pending, id)?;
+    let forgotten = login.previous_hash;
+    let rotated = sign_ins::rotate(&mut login, old_hash, new_hash, expires_at, now);
+    match rotated {
+        Rotated::Unknown => return Ok(rotated),
+        Rotated::Reused(_) => {}
+        Rotated::Done(_) => {
+            if let Some(hash) = forgotten {
+                pending.delete(Space::Refresh, hash.to_vec());
+            }
+            pending.set(Space::Refresh, new_hash.to_vec(), &id.0)?;
+        }
+    }
+    put(pending, &login)?;
+    Ok(rotated)
+}
+
+/// Ends those of a user's live sign-ins that `which` picks.
+pub(crate) fn end(
+    pending: &mut Pending<'_>,
+    user: &UserId,
+    which: &dyn Fn(&Login) -> bool,
+) -> Result<Vec<LoginId>, Fault> {
+    let mut ended = Vec::new();
+    for mut login in of_user(pending, user)? {
+        if !login.ended && which(&login) {
+            login.ended = true;
+            put(pending, &login)?;
+            ended.push(login.id);
+        }
+    }
+    Ok(ended)
+}
+
+/// All remembered sign-ins of a user, by id.
+fn of_user(pending: &Pending<'_>, user: &UserId) -> Result<Vec<Login>, Fault> {
+    let keys = pending.keys(Space::UserLogins, keys::logins_of(user))?;
+    let ids = keys.iter().map(|key| {
+        keys::login_of(key).ok_or_else(|| record::impossible(Space::UserLogins, "no login id"))
+    });
+    ids.map(|id| current(pending, id?)).collect()
+}
+
+/// A sign-in that must be there, as it will be after the batch.
+fn current(pending: &Pending<'_>, id: LoginId) -> Result<Login, Fault> {
+    match pending.get(Space::Logins, &id.0)? {
+        Some(bytes) => decode(id, &bytes),
+        None => Err(record::impossible(Space::Logins, "a sign-in is missing")),
+    }
+}
+
+fn decode(id: LoginId, bytes: &[u8]) -> Result<Login, Fault> {
+    record::decode::<LoginRecord<'_>>(Space::Logins, &id.0, bytes)?.login(id)
+}
+
+fn put(pending: &mut Pending<'_>, login: &Login) -> Result<(), Fault> {
+    pending.set(Space::Logins, login.id.0.to_vec(), &LoginRecord::from(login))
+}
+
+fn forget(pending: &mut Pending<'_>, login: &Login) {
+    pending.delete(Space::Logins, login.id.0.to_vec());
+    pending.delete(Space::UserLogins, keys::user_login(&login.user, login.id));
+    for hash in login.previous_hash.into_iter().chain([login.refresh_hash]) {
+        pending.delete(Space::Refresh, hash.to_vec());
+    }
+}

@@ -1,0 +1,280 @@
+//! The default engine: an LSM tree on the local disk with a single committer.
+//!
+//! All writes go through one thread, so its order is the order. It takes everything that waits,
+//! de-duplicates, gives seqs, writes one batch, syncs once; then a second thread announces and
+//! answers while the first syncs the next batch. Reads do not pass through either. In reading
+//! order:
+//!
+//! - `options`, `folder`, `witness`: what is in the data folder, and who holds it
+//! - `keys`, `record`: every byte on disk
+//! - `engine`: the only file that knows the LSM tree; `journal`: its log, looked at before opening
+//! - `poison`: what is beyond repair; `meters`: what can be watched
+//! - `shards`, `heads`, `cursors`, `recent`: what is kept in memory
+//! - `pending`, `append`, `accounts`, `logins`: decisions of a batch
+//! - `tail`: the record that ties batches and cursors together
+//! - `committer`, `announcer`: the two threads
+//! - `read`: everything that only reads
+//! - `core`: what the threads and the readers share; `open`: how it all begins
+
+mod accounts;
+mod announcer;
+mod append;
+mod committer;
+mod core;
+mod cursors;
+mod engine;
+mod folder;
+mod heads;
+mod journal;
+mod keys;
+mod logins;
+mod meters;
+mod open;
+mod options;
+mod pending;
+mod poison;
+mod read;
+mod recent;
+mod record;
+mod shards;
+mod tail;
+#[cfg(test)]
+mod tests;
+mod witness;
+
+use std::future::ready;
+use std::ops::RangeInclusive;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{SyncSender, TrySendError};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+
+use tokio::sync::oneshot;
+
+use nexo_chat::ids::{ConversationId, LoginId, MessageId, Millis, Seq, UserId};
+use nexo_chat::model::{CursorKind, Draft, Login, Message, Profile, ProfileChange, Standing, User};
+use nexo_chat::policy::send::Permit;
+use nexo_chat::store::{Appended, Committed, Moved, Order, Rotated, Store, StoreError, Stored};
+
+use self::committer::{Answer, Work};
+use self::core::Core;
+use self::pending::Pending;
+use self::poison::Fault;
+
+pub use self::folder::OpenError;
+pub use self::options::{FaultKind, Faults, Options};
+
+/// About what a change to an account or a sign-in takes.
+const CHANGE_BYTES: usize = 512;
+
+/// A store in a folder.
+pub struct Embedded {
+    core: Arc<Core>,
+    queue: SyncSender<Work>,
+    threads: Mutex<Vec<JoinHandle<()>>>,
+}
+
+impl Embedded {
+    /// Puts a write into the queue, now. The future waits for its answer.
+    fn submit<T: Send + 'static>(
+        &self,
+        bytes: usize,
+        act: impl FnOnce(&mut Pending<'_>) -> Result<T, Fault> + Send + 'static,
+    ) -> Stored<'static, T> {
+        if let Err(stopped) = self.core.poison.check() {
+            return Box::pin(ready(Err(stopped)));
+        }
+        let (sender, receiver) = oneshot::channel();
+        let act = Box::new(move |pending: &mut Pending<'_>| {
+            let outcome = act(pending).inspect_err(|fault| {
+                // Before the sender is dropped: whoever notices that can ask why.
+                drop(pending.core.poison.set(fault));
+            })?;
+            // Nobody may be waiting any more: that undoes nothing.
+            Ok(Box::new(move || drop(sender.send(outcome))) as Answer)
+        });
+        self.core.waiting.fetch_add(1, Ordering::Relaxed);
+        let refused = match self.queue.try_send(Work::Act(act, bytes)) {
+            Ok(()) => {
+                let core = Arc::clone(&self.core);
+                return Box::pin(async move { receiver.await.map_err(|_| core.gone()) });
+            }
+            Err(TrySendError::Full(_)) => {
+                StoreError::Unavailable("too many writes are waiting".into())
+            }
+            Err(TrySendError::Disconnected(_)) => self.core.gone(),
+        };
+        self.core.waiting.fetch_sub(1, Ordering::Relaxed);
+        Box::pin(ready(Err(refused)))
+    }
+
+    /// Reads a little, at once.
+    fn look<T: Send + 'static>(
+        &self,
+        read: impl FnOnce(&Core) -> Result<T, Fault>,
+    ) -> Stored<'static, T> {
+        Box::pin(ready(read(&self.core).map_err(|fault| self.core.poison.set(&fault))))
+    }
+
+    /// Reads what may take long, on a thread that may block.
+    fn scan<T: Send + 'static>(
+        &self,
+        read: impl FnOnce(&Core) -> Result<T, Fault> + Send + 'static,
+    ) -> Stored<'static, T> {
+        let core = Arc::clone(&self.core);
+        Box::pin(async move {
+            let reader = Arc::clone(&core);
+            let outcome = match tokio::task::spawn_blocking(move || read(&reader)).await {
+                Ok(outcome) => outcome,
+                Err(error) if error.is_panic() => Err(Fault::new("a read panicked")),
+                Err(error) => return Err(StoreError::Unavailable(Box::new(error))),
+            };
+            outcome.map_err(|fault| core.poison.set(&fault))
+        })
+    }
+
+    /// Asks the committer to end, and returns what to wait for; `None` if it has ended before. The
+    /// queue may be full, so this may block until the committer has taken its next batch.
+    fn end(&self) -> Option<oneshot::Receiver<()>> {
+        let (sender, receiver) = oneshot::channel::<()>();
+        // Dropping the sender is the answer.
+        let answer = Box::new(move || drop(sender));
+        self.queue.send(Work::Close(answer)).ok().map(|()| receiver)
+    }
+
+    fn join(&self) {
+        let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
+        for thread in threads.drain(..) {
+            if thread.join().is_err() {
+                tracing::error!(target: "nexo::store", "a thread of the store panicked");
+            }
+        }
+    }
+}
+
+impl Drop for Embedded {
+    /// Ends the threads, so that the folder is free when this returns.
+    fn drop(&mut self) {
+        drop(self.end());
+        self.join();
+    }
+}
+
+impl Store for Embedded {
+    fn append(&self, _permit: Permit, draft: Draft) -> Stored<'static, Appended> {
+        let prepared = append::Prepared::new(draft);
+        self.submit(prepared.bytes(), |pending| append::append(pending, prepared))
+    }
+
+    fn on_commit(&self, listener: Arc<dyn Committed>) {
+        if self.core.listener.set(listener).is_err() {
+            tracing::warn!(target: "nexo::store", "a second listener for commits was ignored");
+        }
+    }
+
+    fn message(&self, id: MessageId) -> Stored<'_, Option<Arc<Message>>> {
+        self.look(|core| Ok(read::known(core, id)?.map(|(message, _)| message)))
+    }
+
+    fn messages(
+        &self,
+        conversation: &ConversationId,
+        range: RangeInclusive<Seq>,
+        limit: usize,
+        order: Order,
+    ) -> Stored<'_, Vec<Arc<Message>>> {
+        let conversation = conversation.clone();
+        self.scan(move |core| read::messages(core, &conversation, &range, limit, order))
+    }
+
+    fn standing(
+        &self,
+        user: &UserId,
+        conversation: &ConversationId,
+    ) -> Stored<'_, Option<Standing>> {
+        self.look(|core| read::standing(core, &(user.clone(), conversation.clone())))
+    }
+
+    fn standings(
+        &self,
+        user: &UserId,
+        after: Option<&ConversationId>,
+        limit: usize,
+    ) -> Stored<'_, Vec<Standing>> {
+        let (user, after) = (user.clone(), after.cloned());
+        self.scan(move |core| read::standings(core, &user, after.as_ref(), limit))
+    }
+
+    fn advance(
+        &self,
+        user: &UserId,
+        conversation: &ConversationId,
+        kind: CursorKind,
+        seq: Seq,
+    ) -> Stored<'_, Option<Moved>> {
+        let place = (user.clone(), conversation.clone());
+        self.look(|core| core.members.advance(&core.engine, &core.heads, &place, kind, seq))
+    }
+
+    fn create_user(&self, user: User) -> Stored<'_, bool> {
+        self.submit(CHANGE_BYTES, |pending| accounts::create(pending, user))
+    }
+
+    fn user(&self, id: &UserId) -> Stored<'_, Option<User>> {
+        self.look(|core| Ok(core.users.get(&core.engine, id)?.map(|user| User::clone(&user))))
+    }
+
+    fn update_profile(&self, id: &UserId, change: ProfileChange) -> Stored<'_, Option<Profile>> {
+        let id = id.clone();
+        self.submit(CHANGE_BYTES, move |pending| accounts::update_profile(pending, &id, change))
+    }
+
+    fn change_password(&self, id: &UserId, hash: String) -> Stored<'_, Option<u64>> {
+        let id = id.clone();
+        self.submit(CHANGE_BYTES, move |pending| accounts::change_password(pending, &id, hash))
+    }
+
+    fn create_login(&self, login: Login, now: Millis) -> Stored<'_, ()> {
+        self.submit(CHANGE_BYTES, move |pending| logins::create(pending, &login, now))
+    }
+
+    fn login(&self, id: LoginId) -> Stored<'_, Option<Login>> {
+        self.look(|core| logins::get(&core.engine, id))
+    }
+
+    fn rotate(
+        &self,
+        old_hash: [u8; 32],
+        new_hash: [u8; 32],
+        expires_at: Millis,
+        now: Millis,
+    ) -> Stored<'_, Rotated> {
+        self.submit(CHANGE_BYTES, move |pending| {
+            logins::rotate(pending, old_hash, new_hash, expires_at, now)
+        })
+    }
+
+    fn end_logins(
+        &self,
+        user: &UserId,
+        which: Box<dyn Fn(&Login) -> bool + Send>,
+    ) -> Stored<'_, Vec<LoginId>> {
+        let user = user.clone();
+        self.submit(CHANGE_BYTES, move |pending| logins::end(pending, &user, &which))
+    }
+
+    fn health(&self) -> Result<(), StoreError> {
+        self.core.poison.check()
+    }
+
+    fn close(&self) -> Stored<'_, ()> {
+        let ended = self.end();
+        Box::pin(async move {
+            if let Some(ended) = ended {
+                // The end is told by dropping the sender, so there is nothing to look at.
+                drop(ended.await);
+            }
+            self.core.poison.check()
+        })
+    }
+}

@@ -1,0 +1,112 @@
+//! Reading messages and standings.
+
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+
+use nexo_chat::ids::{ConversationId, MessageId, Seq, UserId};
+use nexo_chat::model::{Message, Standing};
+use nexo_chat::store::Order;
+
+use super::core::Core;
+use super::cursors::Place;
+use super::keys::{self, Space};
+use super::poison::Fault;
+use super::recent::Known;
+use super::record::{self, IdRecord, MessageRecord};
+
+/// The message with this id and what its content stood for.
+pub(crate) fn known(core: &Core, id: MessageId) -> Result<Option<Known>, Fault> {
+    if let Some(known) = core.recent.get(id) {
+        return Ok(Some(known));
+    }
+    let Some(bytes) = core.engine.get(Space::Ids, &id.0)? else { return Ok(None) };
+    let place: IdRecord<'_> = record::decode(Space::Ids, &id.0, &bytes)?;
+    let conversation = ConversationId::stored(place.conversation);
+    let key = keys::message(&conversation, Seq(place.seq));
+    let message = match core.engine.get(Space::Messages, &key)? {
+        Some(bytes) => decode(&conversation, &key, &bytes)?,
+        None => return Err(record::impossible(Space::Ids, "its message is missing")),
+    };
+    if message.id != id {
+        return Err(record::impossible(Space::Ids, "its message is another one"));
+    }
+    Ok(Some((Arc::new(message), place.fingerprint())))
+}
+
+/// A range of a conversation. Everything up to the head must be there, else it is damage: a hole
+/// is never served as if it were the history.
+pub(crate) fn messages(
+    core: &Core,
+    conversation: &ConversationId,
+    range: &RangeInclusive<Seq>,
+    limit: usize,
+    order: Order,
+) -> Result<Vec<Arc<Message>>, Fault> {
+    let head = core.heads.get(&core.engine, conversation)?.seq;
+    let (from, to) = (Seq(1).max(*range.start()), head.min(*range.end()));
+    if from > to || limit == 0 {
+        return Ok(Vec::new());
+    }
+    let count = usize::try_from(to.0 - from.0 + 1).unwrap_or(usize::MAX).min(limit);
+    let keys = keys::messages(conversation, from, to);
+    let found = core.engine.scan(Space::Messages, keys, count, order)?;
+    let mut messages = Vec::with_capacity(count);
+    for (key, value) in found {
+        let message = decode(conversation, &key, &value)?;
+        let place = messages.len() as u64;
+        let expect = match order {
+            Order::Ascending => from.0 + place,
+            Order::Descending => to.0 - place,
+        };
+        if message.seq.0 != expect {
+            return Err(hole(conversation, expect));
+        }
+        messages.push(Arc::new(message));
+    }
+    if messages.len() < count {
+        return Err(hole(conversation, messages.len() as u64));
+    }
+    Ok(messages)
+}
+
+fn hole(conversation: &ConversationId, near: u64) -> Fault {
+    record::impossible(Space::Messages, &format!("a hole in {conversation} near {near}"))
+}
+
+fn decode(conversation: &ConversationId, key: &[u8], bytes: &[u8]) -> Result<Message, Fault> {
+    let seq = keys::seq_of(key).ok_or_else(|| record::impossible(Space::Messages, "no seq"))?;
+    record::decode::<MessageRecord<'_>>(Space::Messages, key, bytes)?.message(conversation, seq)
+}
+
+/// Where a member stands.
+pub(crate) fn standing(core: &Core, place: &Place) -> Result<Option<Standing>, Fault> {
+    // The cursors first: the head may only grow meanwhile, so no cursor shows beyond it.
+    let Some(member) = core.members.get(&core.engine, place)? else { return Ok(None) };
+    let head = core.heads.get(&core.engine, &place.1)?;
+    Ok(Some(Standing {
+        conversation: place.1.clone(),
+        window: member.window,
+        cursors: member.cursors,
+        max_seq: head.seq,
+        change_seq: Seq::ZERO,
+        updated_at: head.sent_at,
+    }))
+}
+
+/// A page of a user's conversations.
+pub(crate) fn standings(
+    core: &Core,
+    user: &UserId,
+    after: Option<&ConversationId>,
+    limit: usize,
+) -> Result<Vec<Standing>, Fault> {
+    let range = keys::members_of(user, after);
+    let found = core.engine.scan(Space::Members, range, limit, Order::Ascending)?;
+    let mut standings = Vec::with_capacity(found.len());
+    for (key, _) in found {
+        let conversation = keys::conversation_of(&key, user)
+            .ok_or_else(|| record::impossible(Space::Members, "no conversation"))?;
+        standings.extend(standing(core, &(user.clone(), conversation))?);
+    }
+    Ok(standings)
+}

@@ -1,0 +1,317 @@
+//! Values on disk: a version byte, a checksum over keyspace, key and payload, and the payload.
+//!
+//! The key is in the checksum, so that a value that got under a wrong key is noticed. The payload
+//! is postcard of the private structs below; the domain's own types know nothing of the disk.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use nexo_chat::ids::{
+    ClientMsgId, ConversationId, LoginId, MessageId, Millis, Platform, Seq, UserId,
+};
+use nexo_chat::model::{
+    Content, ContentKind, Cursors, Fingerprint, Login, Message, Profile, User, Window,
+};
+
+use super::keys::Space;
+use super::poison::Fault;
+
+const VERSION: u8 = 1;
+const HEADER: usize = 5;
+
+/// The bytes of a record for this place.
+pub(crate) fn encode(space: Space, key: &[u8], record: &impl Serialize) -> Result<Vec<u8>, Fault> {
+    let mut bytes = Vec::with_capacity(64);
+    bytes.extend_from_slice(&[VERSION, 0, 0, 0, 0]);
+    let mut bytes = postcard::to_extend(record, bytes).map_err(|error| {
+        Fault::new(format!("cannot write a record of {}: {error}", space.name()))
+    })?;
+    let checksum = checksum(space, key, &bytes[HEADER..]);
+    bytes[1..HEADER].copy_from_slice(&checksum.to_be_bytes());
+    Ok(bytes)
+}
+
+/// The record in these bytes, or the damage.
+pub(crate) fn decode<'a, T: Deserialize<'a>>(
+    space: Space,
+    key: &[u8],
+    bytes: &'a [u8],
+) -> Result<T, Fault> {
+    let damaged = |what: &str| Fault::new(format!("damaged record in {}: {what}", space.name()));
+    let (header, payload) =
+        bytes.split_first_chunk::<HEADER>().ok_or_else(|| damaged("too short"))?;
+    let [version, stored @ ..] = *header;
+    if u32::from_be_bytes(stored) != checksum(space, key, payload) {
+        return Err(damaged("wrong checksum"));
+    }
+    if version != VERSION {
+        return Err(damaged("unknown version"));
+    }
+    match postcard::take_from_bytes(payload) {
+        Ok((record, [])) => Ok(record),
+        Ok(_) => Err(damaged("bytes left over")),
+        Err(error) => Err(damaged(&error.to_string())),
+    }
+}
+
+fn checksum(space: Space, key: &[u8], payload: &[u8]) -> u32 {
+    let mut hasher = crc32fast::Hasher::new();
+    hasher.update(&[VERSION, space as u8]);
+    hasher.update(key);
+    hasher.update(payload);
+    hasher.finalize()
+}
+
+/// A damage that the checksum cannot see: the record is whole but says something impossible.
+pub(crate) fn impossible(space: Space, what: &str) -> Fault {
+    Fault::new(format!("damaged record in {}: {what}", space.name()))
+}
+
+#[derive(Serialize, Deserialize)]
+pub(crate) struct MessageRecord<'a> {
+    id: [u8; 16],
+    sender: &'a str,
+    client_id: &'a str,
+    sent_at: u64,
+    kind: i32,
+    body: &'a [u8],
+    #[serde(borrow)]
+    extra: BTreeMap<&'a str, &'a str>,
+    #[serde(borrow)]
+    mentions: Vec<&'a str>,
+    reply_to: Option<[u8; 16]>,
+}
+
+impl<'a> From<&'a Message> for MessageRecord<'a> {
+    fn from(message: &'a Message) -> Self {
+        let content = &message.content;
+        Self {
+            id: message.id.0,
+            sender: message.sender.as_str(),
+            client_id: message.client_id.as_str(),
+            sent_at: message.sent_at.0,
+            kind: content.kind.0,
+            body: &content.body,
+            extra: content.extra.iter().map(|(key, value)| (&**key, &**value)).collect(),
+            mentions: content.mentions.iter().map(UserId::as_str).collect(),
+            reply_to: content.reply_to.map(|id| id.0),
+        }
+    }
+}
+
+impl MessageRecord<'_> {
+    pub(crate) fn sent_at(&self) -> Millis {
+        Millis(self.sent_at)
+    }
+
+    pub(crate) fn message(
+        &self,
+        conversation: &ConversationId,
+        seq: Seq,
+    ) -> Result<Message, Fault> {
+        let mentions: Result<_, _> = self.mentions.iter().copied().map(user_id).collect();
+        let owned = |(key, value): (&&str, &&str)| ((*key).to_owned(), (*value).to_owned());
+        Ok(Message {
+            id: MessageId(self.id),
+            conversation: conversation.clone(),
+            seq,
+            sender: user_id(self.sender)?,
+            client_id: ClientMsgId::parse(self.client_id)
+                .map_err(|_| impossible(Space::Messages, "not a client id"))?,
+            sent_at: Millis(self.sent_at),
+            content: Content {
+                kind: ContentKind(self.kind),
+                body: self.body.to_vec().into(),
+                extra: self.extra.iter().map(owned).collect(),
+                mentions: mentions?,
+                reply_to: self.reply_to.map(MessageId),
+            },
+        })
+    }
+}
+
+fn user_id(text: &str) -> Result<UserId, Fault> {
+    UserId::parse(text).map_err(|_| Fault::new(format!("damaged record: {text:?} is no user id")))
+}
+
+/// Where a message id is found, and what content it stood for.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct IdRecord<'a> {
+    pub(crate) conversation: &'a str,
+    pub(crate) seq: u64,
+    fingerprint: [u8; 16],
+}
+
+impl<'a> IdRecord<'a> {
+    pub(crate) fn new(
+        conversation: &'a ConversationId,
+        seq: Seq,
+        fingerprint: Fingerprint,
+    ) -> Self {
+        Self { conversation: conversation.as_str(), seq: seq.0, fingerprint: fingerprint.0 }
+    }
+
+    pub(crate) fn fingerprint(&self) -> Fingerprint {
+        Fingerprint(self.fingerprint)
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+pub(crate) struct WindowRecord {
+    min: u64,
+    max: Option<u64>,
+}
+
+impl From<Window> for WindowRecord {
+    fn from(window: Window) -> Self {
+        Self { min: window.min.0, max: window.max.map(|seq| seq.0) }
+    }
+}
+
+impl From<WindowRecord> for Window {
+    fn from(record: WindowRecord) -> Self {
+        Self { min: Seq(record.min), max: record.max.map(Seq) }
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+pub(crate) struct CursorRecord {
+    delivered: u64,
+    read: u64,
+}
+
+impl From<Cursors> for CursorRecord {
+    fn from(cursors: Cursors) -> Self {
+        Self { delivered: cursors.delivered.0, read: cursors.read.0 }
+    }
+}
+
+impl From<CursorRecord> for Cursors {
+    fn from(record: CursorRecord) -> Self {
+        Self { delivered: Seq(record.delivered), read: Seq(record.read) }
+    }
+}
+
+/// The own sends of one batch.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct TailRecord<'a> {
+    /// The oldest batch whose own sends were not yet among the written cursors.
+    pub(crate) oldest: u64,
+    /// Sender, conversation, seq.
+    #[serde(borrow)]
+    pub(crate) moves: Vec<(&'a str, &'a str, u64)>,
+}
+
+impl TailRecord<'_> {
+    /// The own sends in the domain's words.
+    pub(crate) fn moves(&self) -> Result<Vec<(UserId, ConversationId, Seq)>, Fault> {
+        let moves = self.moves.iter();
+        moves
+            .map(|(user, conversation, seq)| {
+                Ok((user_id(user)?, ConversationId::stored(conversation), Seq(*seq)))
+            })
+            .collect()
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+pub(crate) struct UserRecord<'a> {
+    nickname: &'a str,
+    avatar: &'a str,
+    extra: &'a str,
+    created_at: u64,
+    password_hash: &'a str,
+    session_version: u64,
+}
+
+impl<'a> From<&'a User> for UserRecord<'a> {
+    fn from(user: &'a User) -> Self {
+        Self {
+            nickname: &user.profile.nickname,
+            avatar: &user.profile.avatar,
+            extra: &user.profile.extra,
+            created_at: user.created_at.0,
+            password_hash: &user.password_hash,
+            session_version: user.session_version,
+        }
+    }
+}
+
+impl UserRecord<'_> {
+    pub(crate) fn user(&self, id: &UserId) -> User {
+        User {
+            id: id.clone(),
+            profile: Profile {
+                nickname: self.nickname.into(),
+                avatar: self.avatar.into(),
+                extra: self.extra.into(),
+            },
+            created_at: Millis(self.created_at),
+            password_hash: self.password_hash.into(),
+            session_version: self.session_version,
+        }
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+pub(crate) struct LoginRecord<'a> {
+    user: &'a str,
+    platform: i32,
+    created_at: u64,
+    expires_at: u64,
+    refresh_hash: [u8; 32],
+    previous_hash: Option<[u8; 32]>,
+    ended: bool,
+}
+
+impl<'a> From<&'a Login> for LoginRecord<'a> {
+    fn from(login: &'a Login) -> Self {
+        Self {
+            user: login.user.as_str(),
+            platform: login.platform.0,
+            created_at: login.created_at.0,
+            expires_at: login.expires_at.0,
+            refresh_hash: login.refresh_hash,
+            previous_hash: login.previous_hash,
+            ended: login.ended,
+        }
+    }
+}
+
+impl LoginRecord<'_> {
+    pub(crate) fn login(&self, id: LoginId) -> Result<Login, Fault> {
+        Ok(Login {
+            id,
+            user: user_id(self.user)?,
+            platform: Platform(self.platform),
+            created_at: Millis(self.created_at),
+            expires_at: Millis(self.expires_at),
+            refresh_hash: self.refresh_hash,
+            previous_hash: self.previous_hash,
+            ended: self.ended,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_flipped_bit_and_every_wrong_place_is_noticed() {
+        let record = CursorRecord { delivered: 300, read: 2 };
+        let good = encode(Space::Cursors, b"key", &record).unwrap();
+        assert!(decode::<CursorRecord>(Space::Cursors, b"key", &good).is_ok());
+        assert!(decode::<CursorRecord>(Space::Members, b"key", &good).is_err());
+        assert!(decode::<CursorRecord>(Space::Cursors, b"kez", &good).is_err());
+        for bit in 0..good.len() * 8 {
+            let mut bad = good.clone();
+            bad[bit / 8] ^= 1 << (bit % 8);
+            assert!(decode::<CursorRecord>(Space::Cursors, b"key", &bad).is_err(), "bit {bit}");
+        }
+        for cut in 0..good.len() {
+            assert!(decode::<CursorRecord>(Space::Cursors, b"key", &good[..cut]).is_err());
+        }
+    }
+}

@@ -1,0 +1,329 @@
+//! The reference engine: the shortest correct reading of the contract. Keeps nothing over a restart.
+
+use std::collections::{BTreeMap, HashMap};
+use std::future::ready;
+use std::ops::RangeInclusive;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use nexo_chat::ids::{ConversationId, LoginId, MessageId, Millis, Seq, UserId};
+use nexo_chat::model::{
+    CursorKind, Cursors, Draft, Fingerprint, Kept, Login, Message, Profile, ProfileChange,
+    Standing, User, Window,
+};
+use nexo_chat::policy::send::Permit;
+use nexo_chat::store::{Appended, Committed, Moved, Order, Rotated, Store, StoreError, Stored};
+
+use crate::sign_ins::{self, LIVE_MAX};
+
+/// A store in memory.
+#[derive(Default)]
+pub struct Memory {
+    state: Mutex<State>,
+    /// Held from an append's decision until its announcement, so that commits are heard in order.
+    order: Mutex<()>,
+    listener: OnceLock<Arc<dyn Committed>>,
+}
+
+#[derive(Default)]
+struct State {
+    conversations: HashMap<ConversationId, Vec<Arc<Message>>>,
+    ids: HashMap<MessageId, (Arc<Message>, Fingerprint)>,
+    members: BTreeMap<(UserId, ConversationId), Member>,
+    users: HashMap<UserId, User>,
+    logins: BTreeMap<LoginId, Login>,
+    closed: bool,
+}
+
+struct Member {
+    window: Window,
+    cursors: Cursors,
+}
+
+impl Memory {
+    /// An empty store.
+    pub fn new() -> Arc<Self> {
+        Arc::default()
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        // A panic elsewhere leaves no half-done change: every act below checks first, then writes.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Does one act on the state and wraps its outcome as an answer.
+    fn act<T: Send + 'static>(&self, act: impl FnOnce(&mut State) -> T) -> Stored<'static, T> {
+        Box::pin(ready(Ok(act(&mut self.state()))))
+    }
+
+    /// The same for acts that a closed store refuses.
+    fn change<T: Send + 'static>(&self, act: impl FnOnce(&mut State) -> T) -> Stored<'static, T> {
+        let mut state = self.state();
+        let result = if state.closed { Err(closed()) } else { Ok(act(&mut state)) };
+        Box::pin(ready(result))
+    }
+}
+
+fn closed() -> StoreError {
+    StoreError::Unavailable("the store is closed".into())
+}
+
+impl State {
+    fn append(&mut self, draft: Draft) -> Appended {
+        let id = MessageId::of(&draft.sender, &draft.client_id);
+        let fingerprint = draft.content.fingerprint(&draft.conversation);
+        if let Some((message, known)) = self.ids.get(&id) {
+            return if *known == fingerprint {
+                Appended::Duplicate(Arc::clone(message))
+            } else {
+                Appended::Conflict
+            };
+        }
+        let seq = self.max_seq(&draft.conversation).next();
+        if let (Seq(1), Some((a, b))) = (seq, draft.conversation.pair()) {
+            for user in [a, b] {
+                let member = Member { window: Window::ALL, cursors: Cursors::default() };
+                self.members.insert((user, draft.conversation.clone()), member);
+            }
+        }
+        if let Some(member) =
+            self.members.get_mut(&(draft.sender.clone(), draft.conversation.clone()))
+        {
+            member.cursors = Cursors { delivered: seq, read: seq };
+        }
+        let message = Arc::new(Message {
+            id,
+            conversation: draft.conversation.clone(),
+            seq,
+            sender: draft.sender,
+            client_id: draft.client_id,
+            sent_at: draft.sent_at,
+            content: draft.content,
+        });
+        self.ids.insert(id, (Arc::clone(&message), fingerprint));
+        self.conversations.entry(draft.conversation).or_default().push(Arc::clone(&message));
+        Appended::Stored(message)
+    }
+
+    fn newest(&self, conversation: &ConversationId) -> Option<&Arc<Message>> {
+        self.conversations.get(conversation)?.last()
+    }
+
+    fn max_seq(&self, conversation: &ConversationId) -> Seq {
+        self.newest(conversation).map_or(Seq::ZERO, |message| message.seq)
+    }
+
+    fn standing(&self, conversation: &ConversationId, member: &Member) -> Standing {
+        Standing {
+            conversation: conversation.clone(),
+            window: member.window,
+            cursors: member.cursors,
+            max_seq: self.max_seq(conversation),
+            change_seq: Seq::ZERO,
+            updated_at: self.newest(conversation).map_or(Millis(0), |message| message.sent_at),
+        }
+    }
+
+    fn advance(
+        &mut self,
+        key: &(UserId, ConversationId),
+        kind: CursorKind,
+        seq: Seq,
+    ) -> Option<Moved> {
+        let visible_max = self.standing(&key.1, self.members.get(key)?).visible_max();
+        let cursors = &mut self.members.get_mut(key)?.cursors;
+        let before = *cursors;
+        let to = seq.min(visible_max);
+        if kind == CursorKind::Read {
+            cursors.read = cursors.read.max(to);
+        }
+        cursors.delivered = cursors.delivered.max(to);
+        Some(Moved { before, after: *cursors })
+    }
+
+    fn end_logins(&mut self, user: &UserId, which: &dyn Fn(&Login) -> bool) -> Vec<LoginId> {
+        let picked = self.logins.values_mut().filter(|login| login.user == *user && !login.ended);
+        let mut ended = Vec::new();
+        for login in picked.filter(|login| which(login)) {
+            login.ended = true;
+            ended.push(login.id);
+        }
+        ended
+    }
+
+    fn create_login(&mut self, login: Login, now: Millis) {
+        self.logins.retain(|_, old| old.user != login.user || sign_ins::is_live(old, now));
+        let mine = self.logins.values().filter(|old| old.user == login.user);
+        for old in sign_ins::too_many(mine, LIVE_MAX - 1) {
+            if let Some(old) = self.logins.get_mut(&old) {
+                old.ended = true;
+            }
+        }
+        self.logins.insert(login.id, login);
+    }
+
+    fn rotate(
+        &mut self,
+        old_hash: [u8; 32],
+        new_hash: [u8; 32],
+        expires_at: Millis,
+        now: Millis,
+    ) -> Rotated {
+        let knows = |login: &&mut Login| {
+            login.refresh_hash == old_hash || login.previous_hash == Some(old_hash)
+        };
+        match self.logins.values_mut().find(knows) {
+            Some(login) => sign_ins::rotate(login, old_hash, new_hash, expires_at, now),
+            None => Rotated::Unknown,
+        }
+    }
+}
+
+impl Store for Memory {
+    fn append(&self, _permit: Permit, draft: Draft) -> Stored<'static, Appended> {
+        let _order = self.order.lock().unwrap_or_else(PoisonError::into_inner);
+        let origin = draft.origin;
+        let outcome = {
+            let mut state = self.state();
+            if state.closed { Err(closed()) } else { Ok(state.append(draft)) }
+        };
+        if let (Ok(Appended::Stored(message)), Some(listener)) = (&outcome, self.listener.get()) {
+            listener.committed(&[Kept { message: Arc::clone(message), origin }]);
+        }
+        Box::pin(ready(outcome))
+    }
+
+    fn on_commit(&self, listener: Arc<dyn Committed>) {
+        if self.listener.set(listener).is_err() {
+            tracing::warn!("a second listener for commits was ignored");
+        }
+    }
+
+    fn message(&self, id: MessageId) -> Stored<'_, Option<Arc<Message>>> {
+        self.act(|state| state.ids.get(&id).map(|(message, _)| Arc::clone(message)))
+    }
+
+    fn messages(
+        &self,
+        conversation: &ConversationId,
+        range: RangeInclusive<Seq>,
+        limit: usize,
+        order: Order,
+    ) -> Stored<'_, Vec<Arc<Message>>> {
+        self.act(|state| {
+            let all = state.conversations.get(conversation).into_iter().flatten();
+            let within = all.filter(|message| range.contains(&message.seq)).cloned();
+            match order {
+                Order::Ascending => within.take(limit).collect(),
+                Order::Descending => {
+                    let mut messages: Vec<_> = within.collect();
+                    messages.reverse();
+                    messages.truncate(limit);
+                    messages
+                }
+            }
+        })
+    }
+
+    fn standing(
+        &self,
+        user: &UserId,
+        conversation: &ConversationId,
+    ) -> Stored<'_, Option<Standing>> {
+        self.act(|state| {
+            let member = state.members.get(&(user.clone(), conversation.clone()))?;
+            Some(state.standing(conversation, member))
+        })
+    }
+
+    fn standings(
+        &self,
+        user: &UserId,
+        after: Option<&ConversationId>,
+        limit: usize,
+    ) -> Stored<'_, Vec<Standing>> {
+        self.act(|state| {
+            let mine = state.members.iter().filter(|((member, _), _)| member == user);
+            mine.filter(|((_, conversation), _)| after.is_none_or(|after| conversation > after))
+                .map(|((_, conversation), member)| state.standing(conversation, member))
+                .take(limit)
+                .collect()
+        })
+    }
+
+    fn advance(
+        &self,
+        user: &UserId,
+        conversation: &ConversationId,
+        kind: CursorKind,
+        seq: Seq,
+    ) -> Stored<'_, Option<Moved>> {
+        self.act(|state| state.advance(&(user.clone(), conversation.clone()), kind, seq))
+    }
+
+    fn create_user(&self, user: User) -> Stored<'_, bool> {
+        self.change(|state| {
+            let free = !state.users.contains_key(&user.id);
+            if free {
+                state.users.insert(user.id.clone(), user);
+            }
+            free
+        })
+    }
+
+    fn user(&self, id: &UserId) -> Stored<'_, Option<User>> {
+        self.act(|state| state.users.get(id).cloned())
+    }
+
+    fn update_profile(&self, id: &UserId, change: ProfileChange) -> Stored<'_, Option<Profile>> {
+        self.change(|state| {
+            let user = state.users.get_mut(id)?;
+            user.profile.apply(change);
+            Some(user.profile.clone())
+        })
+    }
+
+    fn change_password(&self, id: &UserId, hash: String) -> Stored<'_, Option<u64>> {
+        self.change(|state| {
+            let user = state.users.get_mut(id)?;
+            user.password_hash = hash;
+            user.session_version += 1;
+            let version = user.session_version;
+            state.end_logins(id, &|_| true);
+            Some(version)
+        })
+    }
+
+    fn create_login(&self, login: Login, now: Millis) -> Stored<'_, ()> {
+        self.change(|state| state.create_login(login, now))
+    }
+
+    fn login(&self, id: LoginId) -> Stored<'_, Option<Login>> {
+        self.act(|state| state.logins.get(&id).cloned())
+    }
+
+    fn rotate(
+        &self,
+        old_hash: [u8; 32],
+        new_hash: [u8; 32],
+        expires_at: Millis,
+        now: Millis,
+    ) -> Stored<'_, Rotated> {
+        self.change(|state| state.rotate(old_hash, new_hash, expires_at, now))
+    }
+
+    fn end_logins(
+        &self,
+        user: &UserId,
+        which: Box<dyn Fn(&Login) -> bool + Send>,
+    ) -> Stored<'_, Vec<LoginId>> {
+        self.change(|state| state.end_logins(user, &which))
+    }
+
+    fn health(&self) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    fn close(&self) -> Stored<'_, ()> {
+        self.act(|state| state.closed = true)
+    }
+}

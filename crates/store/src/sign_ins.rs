@@ -1,0 +1,42 @@
+//! What happens to sign-ins, as both engines see it: pure, so that only the keeping differs.
+
+use nexo_chat::ids::{LoginId, Millis};
+use nexo_chat::model::Login;
+use nexo_chat::store::Rotated;
+
+/// Live sign-ins a user may have; a new one beyond that ends the oldest.
+pub(crate) const LIVE_MAX: usize = 64;
+
+/// Whether a sign-in can still be used.
+pub(crate) fn is_live(login: &Login, now: Millis) -> bool {
+    !login.ended && login.expires_at > now
+}
+
+/// The oldest of these, as many as there are beyond `max`.
+pub(crate) fn too_many<'a>(logins: impl Iterator<Item = &'a Login>, max: usize) -> Vec<LoginId> {
+    let mut ages: Vec<_> = logins.map(|login| (login.created_at, login.id)).collect();
+    ages.sort_unstable();
+    ages.truncate(ages.len().saturating_sub(max));
+    ages.into_iter().map(|(_, id)| id).collect()
+}
+
+/// Rotates the sign-in that knows `old_hash` as its current or previous one.
+pub(crate) fn rotate(
+    login: &mut Login,
+    old_hash: [u8; 32],
+    new_hash: [u8; 32],
+    expires_at: Millis,
+    now: Millis,
+) -> Rotated {
+    if !is_live(login, now) {
+        return Rotated::Unknown;
+    }
+    if login.refresh_hash != old_hash {
+        login.ended = true;
+        return Rotated::Reused(login.clone());
+    }
+    login.previous_hash = Some(old_hash);
+    login.refresh_hash = new_hash;
+    login.expires_at = expires_at;
+    Rotated::Done(login.clone())
+}

@@ -1,0 +1,73 @@
+//! A data folder of every released format still opens.
+
+#![allow(clippy::unwrap_used, reason = "only tests are here")]
+
+mod folder;
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+
+use nexo_chat::ids::{ClientMsgId, ConversationId, LoginId, MessageId, Millis, Seq, UserId};
+use nexo_chat::model::{Content, Cursors, Draft};
+use nexo_chat::policy::send::Permit;
+use nexo_chat::store::{Appended, Order, Store};
+use nexo_store::Embedded;
+
+fn copy_of(version: &str) -> tempfile::TempDir {
+    let sample = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(version);
+    let target = tempfile::tempdir().unwrap();
+    folder::copy(&sample, target.path());
+    // Git keeps no empty folders: put the ones back that the tree had.
+    for keyspace in fs::read_dir(target.path().join("lsm/keyspaces")).unwrap() {
+        fs::create_dir_all(keyspace.unwrap().path().join("tables")).unwrap();
+    }
+    target
+}
+
+#[tokio::test]
+async fn format_1_opens() {
+    let folder = copy_of("v1");
+    let store: Arc<dyn Store> = Embedded::open(folder.path(), &folder::options()).unwrap();
+    let (alice, bob) = (UserId::parse("alice").unwrap(), UserId::parse("bob").unwrap());
+    let conversation = ConversationId::private(&alice, &bob);
+
+    let range = Seq::ZERO..=Seq(u64::MAX);
+    let read = store.messages(&conversation, range, 99, Order::Ascending).await.unwrap();
+    assert_eq!(read.len(), 10);
+    for (message, n) in read.iter().zip(1..) {
+        assert_eq!(message.seq, Seq(n));
+        assert_eq!(message.sender, if n % 2 == 1 { alice.clone() } else { bob.clone() });
+        assert_eq!(message.client_id.as_str(), format!("client {n}"));
+        assert_eq!(message.sent_at, Millis(1_700_000_000_000 + n));
+        assert_eq!(message.content.body, format!("message {n}"));
+        assert_eq!(store.message(message.id).await.unwrap().as_ref(), Some(message));
+    }
+    let last = &read[9].content;
+    assert_eq!(last.extra["colour"], "red");
+    assert_eq!(last.mentions, std::slice::from_ref(&alice));
+    let ninth = MessageId::of(&alice, &ClientMsgId::parse("client 9").unwrap());
+    assert_eq!(last.reply_to, Some(ninth));
+
+    let standing = store.standing(&alice, &conversation).await.unwrap().unwrap();
+    assert_eq!(standing.cursors, Cursors { delivered: Seq(10), read: Seq(9) });
+    let account = store.user(&bob).await.unwrap().unwrap();
+    assert_eq!((&*account.profile.nickname, &*account.profile.avatar), ("BOB", "picture"));
+    let login = store.login(LoginId([1; 16])).await.unwrap().unwrap();
+    assert_eq!((login.refresh_hash, login.previous_hash), ([11; 32], Some([1; 32])));
+    assert!(store.login(LoginId([2; 16])).await.unwrap().unwrap().ended);
+
+    // A retry of what was stored then is still a retry, and new messages follow.
+    let draft = |n: u64| Draft {
+        conversation: conversation.clone(),
+        sender: alice.clone(),
+        client_id: ClientMsgId::parse(&format!("client {n}")).unwrap(),
+        content: Content::text(format!("message {n}")),
+        sent_at: Millis(0),
+        origin: None,
+    };
+    let retry = store.append(Permit::for_tests(), draft(3)).await.unwrap();
+    assert_eq!(retry, Appended::Duplicate(Arc::clone(&read[2])));
+    let next = store.append(Permit::for_tests(), draft(11)).await.unwrap();
+    assert!(matches!(next, Appended::Stored(message) if message.seq == Seq(11)));
+}
