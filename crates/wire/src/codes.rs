@@ -1,0 +1,175 @@
+//! The only place that knows numbers: what each reason is called in each dialect, which HTTP status
+//! it has, and whether it ends a connection.
+
+use nexo_chat::Reason;
+use nexo_chat::Reason::{
+    AckNotAllowed, AuthTimeout, BadJson, BadMsgId, BadNickname, BadPassword, BadProfile,
+    BadServerMsgId, BadUserId, BodyTooLong, CannotSendToSelf, ClientMsgIdConflict,
+    ConversationNotFound, Forbidden, FrameTooLarge, IdleTimeout, InternalError, InvalidParam,
+    InvalidRefreshToken, InvalidToken, Kicked, LoginFailed, MessageNotFound, MethodNotAllowed,
+    MissingAckType, MissingBody, MissingMsgId, MissingServerMsgId, MissingTo, MissingToken,
+    MissingType, NotFound, NotImplemented, OriginNotAllowed, ReauthUidMismatch, ServerBusy,
+    SessionInvalid, ShuttingDown, SlowConsumer, TokenExpired, TooManyConnections, TooManyRequests,
+    Unauthorized, UnknownAckType, UnknownMsgType, UserExists, UserNotFound,
+};
+
+/// One reason on the wire.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Row {
+    /// The word of the typed dialect, also `reason` in HTTP errors.
+    pub typed: &'static str,
+    /// The number of the numbered dialect, also `code` in HTTP errors.
+    pub numbered: i32,
+    /// The number of the dotted dialect.
+    pub dotted: i32,
+    /// The HTTP status.
+    pub http: u16,
+    /// What it means for a connection.
+    pub close: Close,
+}
+
+/// What a reason means for the connection it is said on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Close {
+    /// The connection stays.
+    Stays,
+    /// The connection stays; too many of these in a short time end it.
+    Strike,
+    /// The connection ends with this WebSocket close code.
+    Ends(u16),
+}
+
+/// Close code for repeated protocol violations: do not reconnect with this client.
+pub const CLOSE_PROTOCOL: u16 = 4400;
+
+impl Close {
+    /// What a client does after a close code.
+    pub fn advice(code: u16) -> &'static str {
+        match code {
+            4000..=4099 => "reconnect with backoff",
+            4100..=4199 => "refresh the token, then reconnect",
+            4400..=4499 => "do not reconnect; sign in again or mend the client",
+            _ => "as RFC 6455 says",
+        }
+    }
+}
+
+/// The row of a reason.
+pub fn row(reason: Reason) -> Row {
+    use Close::{Ends, Stays, Strike};
+    let row = |typed, numbered, dotted, http, close| Row { typed, numbered, dotted, http, close };
+    match reason {
+        MissingToken => row("missing_token", 2003, 102, 401, Ends(4401)),
+        InvalidToken => row("invalid_token", 2001, 102, 401, Ends(4401)),
+        TokenExpired => row("token_expired", 2002, 101, 401, Ends(4100)),
+        SessionInvalid => row("session_invalid", 2001, 117, 401, Ends(4401)),
+        Unauthorized => row("unauthorized", 1003, 100, 401, Ends(4401)),
+        AuthTimeout => row("auth_timeout", 1003, 100, 401, Ends(4001)),
+        ReauthUidMismatch => row("reauth_uid_mismatch", 2004, 102, 401, Ends(4402)),
+        Kicked => row("kicked", 2001, 608, 401, Ends(4403)),
+        LoginFailed => row("login_failed", 2005, 100, 401, Stays),
+        InvalidRefreshToken => row("invalid_refresh_token", 2001, 102, 401, Stays),
+        Forbidden => row("forbidden", 1004, 6, 403, Stays),
+        OriginNotAllowed => row("origin_not_allowed", 1004, 6, 403, Ends(4404)),
+        UserExists => row("user_exists", 2007, 105, 409, Stays),
+        UserNotFound => row("user_not_found", 2006, 103, 404, Stays),
+        BadUserId => row("bad_user_id", 1001, 106, 400, Stays),
+        BadPassword => row("bad_password", 1001, 107, 400, Stays),
+        BadNickname => row("bad_nickname", 1001, 2, 400, Stays),
+        BadProfile => row("bad_profile", 1001, 2, 400, Stays),
+        TooManyRequests => row("too_many_requests", 1006, 7, 429, Ends(4029)),
+        TooManyConnections => row("too_many_connections", 5001, 607, 429, Ends(4405)),
+        FrameTooLarge => row("frame_too_large", 5003, 604, 413, Ends(1009)),
+        SlowConsumer => row("slow_consumer", 5002, 600, 408, Ends(4002)),
+        IdleTimeout => row("idle_timeout", 5002, 606, 408, Ends(4003)),
+        ShuttingDown => row("shutting_down", 5002, 8, 503, Ends(4004)),
+        BadJson => row("bad_json", 1001, 605, 400, Strike),
+        MissingType => row("missing_type", 1001, 605, 400, Strike),
+        NotImplemented => row("not_implemented", 5003, 12, 501, Strike),
+        InvalidParam => row("invalid_param", 1001, 2, 400, Stays),
+        NotFound => row("not_found", 1005, 4, 404, Stays),
+        MethodNotAllowed => row("method_not_allowed", 1005, 12, 405, Stays),
+        MissingMsgId => row("missing_msg_id", 1001, 2, 400, Stays),
+        BadMsgId => row("bad_msg_id", 1001, 2, 400, Stays),
+        MissingTo => row("missing_to", 1001, 2, 400, Stays),
+        MissingBody => row("missing_body", 1001, 304, 400, Stays),
+        BodyTooLong => row("body_too_long", 1001, 303, 400, Stays),
+        CannotSendToSelf => row("cannot_send_to_self", 1001, 206, 400, Stays),
+        UnknownMsgType => row("unknown_msg_type", 1001, 305, 400, Stays),
+        ClientMsgIdConflict => row("client_msg_id_conflict", 4002, 5, 409, Stays),
+        MissingAckType => row("missing_ack_type", 1001, 2, 400, Stays),
+        UnknownAckType => row("unknown_ack_type", 1001, 2, 400, Stays),
+        MissingServerMsgId => row("missing_server_msg_id", 1001, 2, 400, Stays),
+        BadServerMsgId => row("bad_server_msg_id", 1001, 2, 400, Stays),
+        MessageNotFound => row("message_not_found", 4001, 300, 404, Stays),
+        AckNotAllowed => row("ack_not_allowed", 1004, 6, 403, Stays),
+        ConversationNotFound => row("conversation_not_found", 4003, 306, 404, Stays),
+        ServerBusy => row("server_busy", 1002, 8, 503, Stays),
+        InternalError => row("internal_error", 1002, 3, 500, Stays),
+    }
+}
+
+/// The table as a page of the documentation.
+pub fn page() -> String {
+    use std::fmt::Write;
+    let mut page = String::from(
+        "# Errors\n\nMade from `crates/wire/src/codes.rs` by `make gen`. The word is `reason` in typed frames and \
+         HTTP errors; the numbers are `code` in HTTP and in the other dialects. *Stays*: only that \
+         request failed. *Strike*: the fourth within ten seconds ends the connection with 4400. A close \
+         code of 40xx means reconnect with backoff, 41xx refresh the token and reconnect, 44xx do not \
+         reconnect.\n\n| reason | numbered, HTTP `code` | dotted | HTTP status | connection | text |\n|---|---|---|---|---|---|\n",
+    );
+    for reason in Reason::ALL {
+        let row = row(*reason);
+        let close = match row.close {
+            Close::Stays => "stays".to_owned(),
+            Close::Strike => "strike".to_owned(),
+            Close::Ends(code) => format!("ends, {code}: {}", Close::advice(code)),
+        };
+        let Row { typed, numbered, dotted, http, .. } = row;
+        writeln!(page, "| `{typed}` | {numbered} | {dotted} | {http} | {close} | {reason} |")
+            .expect("writing to a string cannot fail");
+    }
+    page
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    #[test]
+    fn every_reason_has_its_own_word() {
+        let words: HashSet<&str> = Reason::ALL.iter().map(|reason| row(*reason).typed).collect();
+        assert_eq!(words.len(), Reason::ALL.len());
+    }
+
+    #[test]
+    fn what_document_000_says_closes_does() {
+        for reason in [
+            Kicked,
+            SessionInvalid,
+            TokenExpired,
+            Unauthorized,
+            AuthTimeout,
+            ReauthUidMismatch,
+            TooManyRequests,
+        ] {
+            assert!(matches!(row(reason).close, Close::Ends(4000..=4999)), "{reason:?}");
+        }
+        for reason in [ServerBusy, InternalError, MissingTo, BodyTooLong, AckNotAllowed] {
+            assert_eq!(row(reason).close, Close::Stays, "{reason:?}");
+        }
+    }
+
+    #[test]
+    fn the_documentation_is_fresh() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/errors.md");
+        if std::env::var_os("UPDATE_DOCS").is_some() {
+            std::fs::write(path, page()).unwrap();
+        }
+        let committed = std::fs::read_to_string(path).unwrap_or_default();
+        assert!(committed == page(), "docs/errors.md is stale: run `make gen`");
+    }
+}

@@ -1,0 +1,184 @@
+//! A text frame becomes a command, or a refusal that can be answered.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use nexo_chat::Reason;
+use nexo_chat::command::{Acknowledge, Command, Outgoing};
+use nexo_chat::ids::{ClientMsgId, ConversationId, MessageId, Seq, UserId};
+use nexo_chat::model::{Content, ContentKind, CursorKind};
+use serde::Deserialize;
+
+use super::text::Text;
+
+/// What a client may say.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Inbound {
+    /// Who I am.
+    Auth {
+        /// The access token.
+        token: String,
+    },
+    /// Anything else; only after AUTH, except a ping.
+    Command(Command),
+}
+
+/// What an answer repeats of the frame it answers.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Echo {
+    /// The client's name for its message.
+    pub client_msg_id: Option<String>,
+    /// The message an ACK spoke of.
+    pub server_msg_id: Option<String>,
+}
+
+/// A frame understood.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Decoded {
+    /// What it says.
+    pub inbound: Inbound,
+    /// What its answer repeats.
+    pub echo: Echo,
+}
+
+/// A frame not understood.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refused {
+    /// Why.
+    pub reason: Reason,
+    /// What the answer repeats.
+    pub echo: Echo,
+}
+
+/// The fields of every type together. Fields a client may not decide (`from`, `ts` …) are simply
+/// not read.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Frame<'a> {
+    #[serde(borrow, rename = "type")]
+    kind: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    token: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    client_msg_id: Option<Text<'a>>,
+    #[serde(borrow)]
+    server_msg_id: Option<Text<'a>>,
+    #[serde(borrow)]
+    msg_seq: Option<Text<'a>>,
+    #[serde(borrow)]
+    to: Option<Text<'a>>,
+    #[serde(borrow)]
+    ack_type: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    msg_type: Option<Text<'a>>,
+    #[serde(borrow)]
+    body: Option<Cow<'a, str>>,
+    extra: Option<BTreeMap<String, String>>,
+    #[serde(borrow)]
+    cursors: Option<BTreeMap<Cow<'a, str>, Text<'a>>>,
+}
+
+/// Reads one text frame. Never panics; whatever cannot be read is a refusal.
+pub fn decode(text: &str) -> Result<Decoded, Refused> {
+    let frame: Frame<'_> = serde_json::from_str(text)
+        .map_err(|_| Refused { reason: Reason::BadJson, echo: Echo::default() })?;
+    let echo = Echo {
+        client_msg_id: short(frame.client_msg_id.as_ref()),
+        server_msg_id: short(frame.server_msg_id.as_ref()),
+    };
+    match understand(frame) {
+        Ok(inbound) => Ok(Decoded { inbound, echo }),
+        Err(reason) => Err(Refused { reason, echo }),
+    }
+}
+
+/// Ids are echoed even when they are wrong, but not at any length.
+fn short(id: Option<&Text<'_>>) -> Option<String> {
+    id.map(|id| id.0.chars().take(ClientMsgId::LEN_MAX).collect())
+}
+
+fn understand(frame: Frame<'_>) -> Result<Inbound, Reason> {
+    let kind = frame.kind.as_deref().ok_or(Reason::MissingType)?;
+    let command = match kind {
+        "AUTH" => return Ok(Inbound::Auth { token: token(frame)? }),
+        "REAUTH" => Command::Reauth { token: token(frame)? },
+        "PING" => Command::Ping,
+        "PONG" => Command::Pong,
+        "SINGLE_CHAT" => Command::Send(outgoing(frame)?),
+        "ACK" => Command::Acknowledge(acknowledge(&frame)?),
+        "RESEND" => Command::Resend { cursors: cursors(frame)? },
+        _ => return Err(Reason::NotImplemented),
+    };
+    Ok(Inbound::Command(command))
+}
+
+fn token(frame: Frame<'_>) -> Result<String, Reason> {
+    frame.token.filter(|token| !token.is_empty()).map(Cow::into_owned).ok_or(Reason::MissingToken)
+}
+
+fn outgoing(frame: Frame<'_>) -> Result<Outgoing, Reason> {
+    let client_id = frame.client_msg_id.as_ref().map_or("", |id| &id.0);
+    let client_id = ClientMsgId::parse(client_id)?;
+    let to = frame.to.filter(|to| !to.0.is_empty()).ok_or(Reason::MissingTo)?;
+    // An id of a form that no user can have belongs to nobody.
+    let to = UserId::parse(&to.0).map_err(|_| Reason::UserNotFound)?;
+    let body = frame.body.ok_or(Reason::MissingBody)?.into_owned();
+    let kind = match &frame.msg_type {
+        Some(name) => content_kind(&name.0).ok_or(Reason::UnknownMsgType)?,
+        None => ContentKind::TEXT,
+    };
+    let extra = frame.extra.unwrap_or_default();
+    let content = Content { kind, extra, ..Content::text(Bytes::from(body)) };
+    Ok(Outgoing { to, client_id, content })
+}
+
+const KINDS: [(&str, ContentKind); 6] = [
+    ("TEXT", ContentKind::TEXT),
+    ("IMAGE", ContentKind::IMAGE),
+    ("VIDEO", ContentKind::VIDEO),
+    ("AUDIO", ContentKind::AUDIO),
+    ("FILE", ContentKind::FILE),
+    ("CUSTOM", ContentKind::CUSTOM),
+];
+
+/// A content type by its name or number.
+fn content_kind(text: &str) -> Option<ContentKind> {
+    let by_name = KINDS.iter().find(|(name, _)| name.eq_ignore_ascii_case(text));
+    let by_number = || text.parse().ok().map(ContentKind).filter(|kind| kind.is_known());
+    by_name.map(|(_, kind)| *kind).or_else(by_number)
+}
+
+/// A content type's name.
+pub(crate) fn kind_name(kind: ContentKind) -> &'static str {
+    KINDS.iter().find(|(_, known)| *known == kind).map_or("CUSTOM", |(name, _)| name)
+}
+
+fn acknowledge(frame: &Frame<'_>) -> Result<Acknowledge, Reason> {
+    let kind = frame.ack_type.as_deref().filter(|kind| !kind.is_empty());
+    let kind = match kind.ok_or(Reason::MissingAckType)? {
+        kind if kind.eq_ignore_ascii_case("delivered") => CursorKind::Delivered,
+        kind if kind.eq_ignore_ascii_case("read") => CursorKind::Read,
+        kind if kind.eq_ignore_ascii_case("ack_read") => CursorKind::Read,
+        _ => return Err(Reason::UnknownAckType),
+    };
+    let id = frame.server_msg_id.as_ref().filter(|id| !id.0.is_empty());
+    let message = MessageId::parse(&id.ok_or(Reason::MissingServerMsgId)?.0)?;
+    let from = match &frame.to {
+        Some(to) if !to.0.is_empty() => {
+            Some(UserId::parse(&to.0).map_err(|_| Reason::AckNotAllowed)?)
+        }
+        _ => None,
+    };
+    let seq = frame.msg_seq.as_ref().map(|text| seq(text)).transpose();
+    Ok(Acknowledge { kind, message, from, seq: seq.map_err(|_| Reason::AckNotAllowed)? })
+}
+
+fn seq(text: &Text<'_>) -> Result<Seq, Reason> {
+    text.0.parse().map(Seq).map_err(|_| Reason::InvalidParam)
+}
+
+fn cursors(frame: Frame<'_>) -> Result<BTreeMap<ConversationId, Seq>, Reason> {
+    let given = frame.cursors.unwrap_or_default();
+    given.iter().map(|(id, at)| Ok((ConversationId::parse(id)?, seq(at)?))).collect()
+}
