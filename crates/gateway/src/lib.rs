@@ -1,1 +1,29 @@
+//! Sockets and HTTP: everything between the network and the domain. In reading order:
+//!
+//! - [`options`]: the limits of a connection
+//! - [`listen`]: accepts connections and speaks HTTP on them
+//! - [`session`]: one WebSocket: reads frames, asks `chat`, writes answers and pushes
+//! - [`outbox`]: what waits to be written to one socket, bounded
+//! - [`connection`]: what others may know of a socket
+//! - [`roster`]: which sockets a user has here
+//! - [`delivery`]: an event becomes frames in outboxes
+//! - [`sweep`]: the clockwork all sockets share: silence, expiry, slowness
+//! - [`http`]: the HTTP surface
 
+pub mod connection;
+pub mod delivery;
+mod farewell;
+pub mod gateway;
+pub mod http;
+pub mod listen;
+pub mod measure;
+pub mod options;
+pub mod outbox;
+mod pump;
+pub mod roster;
+pub mod session;
+mod strikes;
+pub mod sweep;
+
+pub use gateway::Gateway;
+pub use options::Options;

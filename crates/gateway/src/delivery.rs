@@ -1,0 +1,74 @@
+//! An event becomes frames: encoded once, shared by all outboxes that get it.
+
+use std::sync::Arc;
+
+use nexo_chat::bus::Listener;
+use nexo_chat::clock::Clock;
+use nexo_chat::command::Event;
+use nexo_chat::policy::delivery::{Audience, who_hears};
+use nexo_wire::typed;
+
+use crate::measure::Measures;
+use crate::outbox::Frame;
+use crate::roster::Roster;
+
+/// Puts events into the outboxes of those who hear them.
+pub struct Delivery {
+    /// Who is here.
+    pub roster: Arc<Roster>,
+    /// What time it is.
+    pub clock: Arc<dyn Clock>,
+    /// What is counted.
+    pub measures: Arc<Measures>,
+}
+
+impl Delivery {
+    fn push(&self, event: &Event, audience: &Audience) {
+        let now = self.clock.now();
+        let mut encoded: Option<Frame> = None;
+        for user in audience.users.iter().flatten() {
+            self.roster.each_of(user, |connection| {
+                if Some(connection.id) == audience.except {
+                    return;
+                }
+                if encoded.is_none() {
+                    encoded = typed::event(event).map(Frame::from);
+                }
+                let Some(frame) = &encoded else { return };
+                if connection.outbox.push(frame.clone(), now) {
+                    self.measures.pushed.increment(1);
+                } else {
+                    self.measures.dropped.increment(1);
+                    tracing::debug!(
+                        target: "nexo::push",
+                        userId = %connection.user,
+                        deviceId = %connection.login,
+                        connId = connection.id.0,
+                        result = "outbox full",
+                        "push dropped",
+                    );
+                }
+            });
+        }
+    }
+}
+
+impl Listener for Delivery {
+    fn hear(&self, event: &Event) {
+        match event {
+            Event::Message { .. } | Event::Receipt(_) => self.push(event, &who_hears(event)),
+            Event::Ended { user, logins, reason } => self.roster.each_of(user, |connection| {
+                if logins.includes(connection.login) {
+                    connection.end(*reason);
+                }
+            }),
+            Event::Closed { user, connections, reason } => {
+                self.roster.each_of(user, |connection| {
+                    if connections.contains(&connection.id) {
+                        connection.end(*reason);
+                    }
+                });
+            }
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! How a socket is told that it ends.
+
+use std::time::Duration;
+
+use axum::extract::ws::{CloseFrame, Message, WebSocket};
+use futures_util::SinkExt;
+use nexo_chat::Reason;
+use nexo_chat::ids::Millis;
+use nexo_wire::codes::{self, CLOSE_PROTOCOL, Close};
+use nexo_wire::typed::{self, Echo};
+
+/// How long a socket may take to hear why it ends.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(2);
+
+/// The last frame, and the close code after it.
+pub(crate) struct Farewell {
+    frame: Option<String>,
+    code: u16,
+    /// Why, for the metrics.
+    pub(crate) word: &'static str,
+}
+
+impl Farewell {
+    /// The other side is gone: nothing to say.
+    pub(crate) const GONE: Self = Self { frame: None, code: 1000, word: "gone" };
+
+    /// `ERROR` and the reason's close code.
+    pub(crate) fn error(reason: Reason, echo: &Echo, now: Millis) -> Self {
+        Self::new(reason, typed::refusal(reason, echo, now))
+    }
+
+    /// `AUTH_FAIL` and the reason's close code.
+    pub(crate) fn auth_fail(reason: Reason, now: Millis) -> Self {
+        Self::new(reason, typed::auth_fail(reason, now))
+    }
+
+    /// Too many protocol violations.
+    pub(crate) fn strikes(reason: Reason, echo: &Echo, now: Millis) -> Self {
+        Self { code: CLOSE_PROTOCOL, ..Self::error(reason, echo, now) }
+    }
+
+    fn new(reason: Reason, frame: String) -> Self {
+        let row = codes::row(reason);
+        // Something that ends a session although its row lets connections stay is ours to mend.
+        let code = if let Close::Ends(code) = row.close { code } else { 4000 };
+        Self { frame: Some(frame), code, word: row.typed }
+    }
+
+    /// Says it, then waits a little for the other side to close, so that unread input does not
+    /// make the kernel throw the last frame away.
+    pub(crate) async fn say(self, socket: &mut WebSocket) {
+        let Some(frame) = self.frame else { return };
+        let close = CloseFrame { code: self.code, reason: self.word.into() };
+        let saying = async {
+            socket.feed(Message::Text(frame.into())).await?;
+            socket.send(Message::Close(Some(close))).await?;
+            while let Some(Ok(_)) = socket.recv().await {}
+            Ok::<_, axum::Error>(())
+        };
+        if !matches!(tokio::time::timeout(PATIENCE, saying).await, Ok(Ok(()))) {
+            tracing::debug!(word = self.word, "the last word was not heard");
+        }
+    }
+}

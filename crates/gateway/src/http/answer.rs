@@ -1,0 +1,165 @@
+//! What every handler needs: who asks, a name for the request, and one form of answer.
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+
+use axum::Json;
+use axum::body::to_bytes;
+use axum::extract::{ConnectInfo, FromRequest, FromRequestParts, Query, Request};
+use axum::http::request::Parts;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use nexo_chat::model::Caller;
+use nexo_chat::read::Listed;
+use nexo_chat::{Error, Reason, auth};
+use nexo_wire::codes;
+use nexo_wire::http::Envelope;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::gateway::Gateway;
+
+/// The request as such: its name and where it came from.
+pub(super) struct Asked {
+    request_id: String,
+    /// The peer's address, which limits are counted by.
+    pub(super) from: IpAddr,
+}
+
+impl Asked {
+    fn of(gateway: &Gateway, parts: &Parts) -> Self {
+        let given = parts.headers.get("x-request-id").and_then(|value| value.to_str().ok());
+        let is_fine = |id: &&str| {
+            (1..=64).contains(&id.len())
+                && id.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_')
+        };
+        let request_id = given
+            .filter(is_fine)
+            .map_or_else(|| format!("{:016x}", gateway.name_connection().0), ToOwned::to_owned);
+        let peer = parts.extensions.get::<ConnectInfo<SocketAddr>>();
+        let from = peer.map_or(IpAddr::from([0, 0, 0, 0]), |peer| peer.0.ip());
+        Self { request_id, from }
+    }
+
+    /// A success or a refusal.
+    pub(super) fn answer<T: Serialize>(self, result: Result<T, Error>) -> Response {
+        match result {
+            Ok(data) => Json(Envelope::ok(data, self.request_id)).into_response(),
+            Err(error) => self.fail(&error),
+        }
+    }
+
+    /// A list, and whether it goes on.
+    pub(super) fn list<T, U>(self, result: Result<Listed<T>, Error>) -> Response
+    where
+        for<'a> U: From<&'a T> + Serialize,
+    {
+        match result {
+            Ok(listed) => {
+                let data: Vec<U> = listed.items.iter().map(U::from).collect();
+                let envelope = Envelope {
+                    has_more: Some(listed.has_more),
+                    ..Envelope::ok(data, self.request_id)
+                };
+                Json(envelope).into_response()
+            }
+            Err(error) => self.fail(&error),
+        }
+    }
+
+    fn fail(self, error: &Error) -> Response {
+        if let Error::Unavailable(_) | Error::Internal(_) = error {
+            tracing::warn!(request_id = self.request_id, %error, "a request failed");
+        }
+        self.refuse(error.reason())
+    }
+
+    /// A refusal.
+    pub(super) fn refuse(self, reason: Reason) -> Response {
+        let status = StatusCode::from_u16(codes::row(reason).http);
+        let status = status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let body = Json(Envelope::refused(reason, self.request_id));
+        let mut response = (status, body).into_response();
+        let headers = response.headers_mut();
+        if matches!(status, StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE) {
+            headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+        }
+        if status == StatusCode::UNAUTHORIZED {
+            headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        response
+    }
+}
+
+impl FromRequestParts<Arc<Gateway>> for Asked {
+    type Rejection = std::convert::Infallible;
+
+    async fn from_request_parts(
+        parts: &mut Parts,
+        gateway: &Arc<Gateway>,
+    ) -> Result<Self, Self::Rejection> {
+        Ok(Self::of(gateway, parts))
+    }
+}
+
+/// Who asks, proven by their access token.
+pub(super) struct Authenticated(pub(super) Caller);
+
+impl FromRequestParts<Arc<Gateway>> for Authenticated {
+    type Rejection = Response;
+
+    async fn from_request_parts(
+        parts: &mut Parts,
+        gateway: &Arc<Gateway>,
+    ) -> Result<Self, Response> {
+        let token = bearer(parts).unwrap_or_default();
+        auth::authenticate(&gateway.chat, token)
+            .await
+            .map(Self)
+            .map_err(|error| Asked::of(gateway, parts).fail(&error))
+    }
+}
+
+/// The token of the `Authorization` header.
+pub(super) fn bearer(parts: &Parts) -> Option<&str> {
+    let value = parts.headers.get(header::AUTHORIZATION)?.to_str().ok()?;
+    let (scheme, token) = value.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
+}
+
+/// A JSON body.
+pub(super) struct Body<T>(pub(super) T);
+
+impl<T: DeserializeOwned> FromRequest<Arc<Gateway>> for Body<T> {
+    type Rejection = Response;
+
+    async fn from_request(request: Request, gateway: &Arc<Gateway>) -> Result<Self, Response> {
+        let (parts, body) = request.into_parts();
+        let refuse = |reason| Asked::of(gateway, &parts).refuse(reason);
+        let limit = gateway.options.body_bytes_max;
+        let reading = tokio::time::timeout(gateway.options.header_timeout, to_bytes(body, limit));
+        match reading.await {
+            Ok(Ok(bytes)) => {
+                serde_json::from_slice(&bytes).map(Self).map_err(|_| refuse(Reason::BadJson))
+            }
+            Ok(Err(_)) => Err(refuse(Reason::FrameTooLarge)),
+            Err(_) => Err(refuse(Reason::IdleTimeout)),
+        }
+    }
+}
+
+/// The query's parameters.
+pub(super) struct Params<T>(pub(super) T);
+
+impl<T: DeserializeOwned> FromRequestParts<Arc<Gateway>> for Params<T> {
+    type Rejection = Response;
+
+    async fn from_request_parts(
+        parts: &mut Parts,
+        gateway: &Arc<Gateway>,
+    ) -> Result<Self, Response> {
+        Query::try_from_uri(&parts.uri)
+            .map(|Query(params)| Self(params))
+            .map_err(|_| Asked::of(gateway, parts).refuse(Reason::InvalidParam))
+    }
+}

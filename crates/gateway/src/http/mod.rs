@@ -1,0 +1,52 @@
+//! The HTTP surface: the same port, the same domain, real status codes.
+
+mod accounts;
+mod answer;
+mod operations;
+mod reading;
+mod socket;
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::http::Uri;
+use axum::response::Response;
+use axum::routing::{get, post, put};
+use nexo_chat::Reason;
+
+use crate::gateway::Gateway;
+use answer::Asked;
+
+/// All paths.
+pub fn router(gateway: Arc<Gateway>) -> Router {
+    Router::new()
+        .route("/", get(operations::welcome))
+        .route("/healthz", get(operations::healthz))
+        .route("/readyz", get(operations::readyz))
+        .route("/metrics", get(operations::metrics))
+        .route("/ws", get(socket::upgrade))
+        .route("/user/register", post(accounts::register))
+        .route("/user/info", get(accounts::info))
+        .route("/user/update", put(accounts::update))
+        .route("/user/change_password", post(accounts::change_password))
+        .route("/auth/login", post(accounts::login))
+        .route("/auth/refresh", post(accounts::refresh))
+        .route("/auth/logout", post(accounts::logout))
+        .route("/single-chat/message/cursor", get(reading::cursor))
+        .route("/single-chat/message/since", get(reading::since))
+        .route("/single-chat/conversation/cursor", get(reading::conversations))
+        .route("/conversation/heads", get(reading::heads))
+        .fallback(async |asked: Asked, _: Uri| -> Response { asked.refuse(Reason::NotFound) })
+        .method_not_allowed_fallback(async |asked: Asked| -> Response {
+            asked.refuse(Reason::MethodNotAllowed)
+        })
+        .with_state(gateway)
+}
+
+/// `/metrics` alone, open: for a listener that the operator keeps private.
+pub fn metrics_router(gateway: Arc<Gateway>) -> Router {
+    Router::new()
+        .route("/metrics", get(operations::open_metrics))
+        .fallback(async |asked: Asked| -> Response { asked.refuse(Reason::NotFound) })
+        .with_state(gateway)
+}

@@ -1,0 +1,85 @@
+//! From HTTP to WebSocket.
+
+use std::sync::Arc;
+
+use axum::Extension;
+use axum::extract::{State, WebSocketUpgrade};
+use axum::http::{HeaderMap, header};
+use axum::response::{IntoResponse, Response};
+use nexo_chat::Reason;
+use tokio::sync::OwnedSemaphorePermit;
+
+use super::answer::Asked;
+use crate::gateway::Gateway;
+use crate::session;
+
+/// Bytes of a socket's read and write buffers: small ones are faster here and cost a twentieth.
+const BUFFER_BYTES: usize = 4 * 1024;
+
+pub(super) async fn upgrade(
+    State(gateway): State<Arc<Gateway>>,
+    asked: Asked,
+    headers: HeaderMap,
+    Extension(place): Extension<Arc<OwnedSemaphorePermit>>,
+    upgrade: Result<WebSocketUpgrade, axum::extract::ws::rejection::WebSocketUpgradeRejection>,
+) -> Response {
+    if !is_origin_allowed(&headers, &gateway.options.allowed_origins) {
+        return asked.refuse(Reason::OriginNotAllowed);
+    }
+    if gateway.is_draining() {
+        return asked.refuse(Reason::ShuttingDown);
+    }
+    let upgrade = match upgrade {
+        Ok(upgrade) => upgrade,
+        Err(rejection) => return rejection.into_response(),
+    };
+    upgrade
+        .read_buffer_size(BUFFER_BYTES)
+        .write_buffer_size(BUFFER_BYTES)
+        .max_message_size(gateway.options.frame_bytes_max)
+        .max_frame_size(gateway.options.frame_bytes_max)
+        .on_upgrade(move |socket| async move {
+            session::serve(gateway, socket).await;
+            drop(place);
+        })
+}
+
+/// A browser names the page that opens the socket: it must be ours or one the operator allowed.
+/// Other clients name none.
+fn is_origin_allowed(headers: &HeaderMap, allowed: &[String]) -> bool {
+    let Some(origin) = headers.get(header::ORIGIN) else { return true };
+    let Ok(origin) = origin.to_str() else { return false };
+    if allowed.iter().any(|one| one.eq_ignore_ascii_case(origin)) {
+        return true;
+    }
+    let host = headers.get(header::HOST).and_then(|host| host.to_str().ok());
+    let page = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"));
+    matches!((page, host), (Some(page), Some(host)) if page.eq_ignore_ascii_case(host))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(origin: Option<&str>, expect: bool) {
+        let mut headers = HeaderMap::new();
+        headers.insert(header::HOST, "chat.example.com:8080".parse().unwrap());
+        if let Some(origin) = origin {
+            headers.insert(header::ORIGIN, origin.parse().unwrap());
+        }
+        let allowed = ["https://app.example.com".to_owned()];
+        assert_eq!(is_origin_allowed(&headers, &allowed), expect, "{origin:?}");
+    }
+
+    #[test]
+    fn only_our_own_and_allowed_pages_may_open_a_socket() {
+        check(None, true);
+        check(Some("http://chat.example.com:8080"), true);
+        check(Some("https://chat.example.com:8080"), true);
+        check(Some("https://app.example.com"), true);
+        check(Some("https://app.example.com.evil.com"), false);
+        check(Some("http://chat.example.com"), false);
+        check(Some("null"), false);
+        check(Some("https://evil.com"), false);
+    }
+}

@@ -1,0 +1,54 @@
+//! What is counted and timed about sockets. Handles are made once; the hot path only adds.
+
+use metrics::{Counter, Gauge, Histogram, counter, gauge, histogram};
+
+/// The gateway's metrics.
+pub struct Measures {
+    /// Sockets that are authenticated now.
+    pub connections: Gauge,
+    /// Frames read.
+    pub frames_in: Counter,
+    /// Frames written.
+    pub frames_out: Counter,
+    /// Pushes put into an outbox.
+    pub pushed: Counter,
+    /// Pushes dropped because an outbox was full.
+    pub dropped: Counter,
+    /// ACK(saved) answers.
+    pub acks_saved: Counter,
+    /// Delivered and read ACKs that were good.
+    pub acks_ok: Counter,
+    /// Sends and ACKs that were refused.
+    pub refused: Counter,
+    /// Messages sent again.
+    pub resent: Counter,
+    /// Seconds from reading a send to queueing its ACK(saved).
+    pub save_seconds: Histogram,
+    /// Bytes waiting in an outbox when a session wakes to write.
+    pub outbox_bytes: Histogram,
+}
+
+impl Default for Measures {
+    fn default() -> Self {
+        Self {
+            connections: gauge!("nexo_connections"),
+            frames_in: counter!("nexo_frames_in_total"),
+            frames_out: counter!("nexo_frames_out_total"),
+            pushed: counter!("nexo_pushes_total", "result" => "queued"),
+            dropped: counter!("nexo_pushes_total", "result" => "dropped"),
+            acks_saved: counter!("nexo_acks_total", "type" => "saved", "result" => "ok"),
+            acks_ok: counter!("nexo_acks_total", "type" => "cursor", "result" => "ok"),
+            refused: counter!("nexo_acks_total", "type" => "any", "result" => "refused"),
+            resent: counter!("nexo_resent_total"),
+            save_seconds: histogram!("nexo_save_seconds"),
+            outbox_bytes: histogram!("nexo_outbox_bytes"),
+        }
+    }
+}
+
+impl Measures {
+    /// Counts the end of a session by its reason.
+    pub fn ended(reason: &'static str) {
+        counter!("nexo_sessions_ended_total", "reason" => reason).increment(1);
+    }
+}

@@ -1,0 +1,157 @@
+//! The poll side of a session: what to handle next, and writing when nothing else is ready.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Instant;
+
+use axum::extract::ws::{Message, Utf8Bytes, WebSocket};
+use futures_util::stream::FuturesOrdered;
+use futures_util::{Sink, Stream, StreamExt};
+use nexo_chat::command::Reply;
+use nexo_chat::{Boxed, Error, Reason};
+use nexo_wire::typed::Echo;
+use tokio_tungstenite::tungstenite;
+
+use crate::connection::Connection;
+use crate::measure::Measures;
+
+/// Saves of one socket that may be under way; more are not read until some are answered.
+const IN_FLIGHT_MAX: usize = 512;
+/// Things handled in a row before what waits is written all the same.
+const TURNS_MAX: usize = 64;
+
+/// An answer that came later, and what it answers.
+pub(crate) struct Answered {
+    /// What the frame was called.
+    pub(crate) echo: Echo,
+    /// When it was read.
+    pub(crate) since: Instant,
+    /// How it went.
+    pub(crate) result: Result<Reply, Error>,
+}
+
+/// What a session has to handle next.
+pub(crate) enum Next {
+    /// A text frame.
+    Text(Utf8Bytes),
+    /// A binary frame, which this dialect does not have.
+    Binary,
+    /// A ping or pong of the transport.
+    Control,
+    /// A save became durable, or failed.
+    Answered(Answered),
+    /// The outbox has room: for more of the backlog, or for what it had to drop.
+    Room,
+    /// Somebody wants this session to end.
+    Ending(Reason),
+    /// The frame is larger than allowed.
+    TooLarge,
+    /// The other side is gone.
+    Gone,
+}
+
+/// A socket and everything that can wake its session.
+pub(crate) struct Pump {
+    pub(crate) socket: WebSocket,
+    pub(crate) connection: Arc<Connection>,
+    pub(crate) answers: FuturesOrdered<Boxed<'static, Answered>>,
+    measures: Arc<Measures>,
+    needs_flush: bool,
+    turns: usize,
+}
+
+impl Pump {
+    pub(crate) fn new(
+        socket: WebSocket,
+        connection: Arc<Connection>,
+        measures: Arc<Measures>,
+    ) -> Self {
+        let answers = FuturesOrdered::new();
+        Self { socket, connection, answers, measures, needs_flush: false, turns: 0 }
+    }
+
+    /// Waits for the next thing. While a backlog waits, frames are not read, so that a client
+    /// cannot ask for pages faster than it takes them.
+    pub(crate) async fn next(&mut self, has_backlog: bool) -> Next {
+        std::future::poll_fn(|cx| self.poll(cx, has_backlog)).await
+    }
+
+    fn poll(&mut self, cx: &mut Context<'_>, has_backlog: bool) -> Poll<Next> {
+        self.connection.outbox.register(cx.waker());
+        if let Some(reason) = self.connection.ending() {
+            return Poll::Ready(Next::Ending(reason));
+        }
+        if self.turns < TURNS_MAX
+            && let Poll::Ready(next) = self.poll_inbound(cx, has_backlog)
+        {
+            self.turns += 1;
+            return Poll::Ready(next);
+        }
+        let was_forced = self.turns >= TURNS_MAX;
+        self.turns = 0;
+        if let Poll::Ready(Err(_)) = self.poll_write(cx) {
+            return Poll::Ready(Next::Gone);
+        }
+        let outbox = &self.connection.outbox;
+        if (has_backlog && outbox.has_room()) || outbox.has_recovered() {
+            return Poll::Ready(Next::Room);
+        }
+        if was_forced { self.poll_inbound(cx, has_backlog) } else { Poll::Pending }
+    }
+
+    fn poll_inbound(&mut self, cx: &mut Context<'_>, has_backlog: bool) -> Poll<Next> {
+        if let Poll::Ready(Some(answered)) = self.answers.poll_next_unpin(cx) {
+            return Poll::Ready(Next::Answered(answered));
+        }
+        if has_backlog || self.answers.len() >= IN_FLIGHT_MAX {
+            return Poll::Pending;
+        }
+        let Poll::Ready(frame) = Pin::new(&mut self.socket).poll_next(cx) else {
+            return Poll::Pending;
+        };
+        Poll::Ready(match frame {
+            Some(Ok(Message::Text(text))) => Next::Text(text),
+            Some(Ok(Message::Binary(_))) => Next::Binary,
+            Some(Ok(Message::Ping(_) | Message::Pong(_))) => {
+                self.needs_flush = true; // the transport has queued its pong
+                Next::Control
+            }
+            Some(Err(error)) if is_too_large(&error) => Next::TooLarge,
+            Some(Ok(Message::Close(_)) | Err(_)) | None => Next::Gone,
+        })
+    }
+
+    /// Writes what waits, then flushes once.
+    fn poll_write(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), axum::Error>> {
+        let waiting = self.connection.outbox.bytes();
+        if waiting > 0 {
+            #[expect(clippy::cast_precision_loss, reason = "an outbox is small")]
+            self.measures.outbox_bytes.record(waiting as f64);
+        }
+        loop {
+            std::task::ready!(Pin::new(&mut self.socket).poll_ready(cx))?;
+            let Some(frame) = self.connection.outbox.pop() else { break };
+            Pin::new(&mut self.socket).start_send(frame.into())?;
+            self.measures.frames_out.increment(1);
+            self.needs_flush = true;
+        }
+        if self.needs_flush {
+            std::task::ready!(Pin::new(&mut self.socket).poll_flush(cx))?;
+            self.needs_flush = false;
+        }
+        Poll::Ready(Ok(()))
+    }
+}
+
+/// Whether the transport refused a frame for its size.
+pub(crate) fn is_too_large(error: &axum::Error) -> bool {
+    let mut source: Option<&(dyn std::error::Error + 'static)> = Some(error);
+    while let Some(error) = source {
+        if let Some(tungstenite::Error::Capacity(_)) = error.downcast_ref() {
+            return true;
+        }
+        source = error.source();
+    }
+    false
+}

@@ -1,0 +1,360 @@
+//! One WebSocket: reads frames, asks the domain, writes answers and pushes. A single task.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Instant;
+
+use axum::extract::ws::{Message, Utf8Bytes, WebSocket};
+use futures_util::{SinkExt, StreamExt};
+use nexo_chat::auth;
+use nexo_chat::chat::Session as State;
+use nexo_chat::command::{Answer, Command, Page, Reply};
+use nexo_chat::ids::Millis;
+use nexo_chat::model::{Caller, Message as Stored};
+use nexo_chat::throttle::Bucket;
+use nexo_chat::{Error, Reason};
+use nexo_wire::codes::{self, Close};
+use nexo_wire::typed::{self, Decoded, Echo, Inbound, Refused};
+
+use crate::connection::Connection;
+use crate::farewell::{Farewell, PATIENCE};
+use crate::gateway::Gateway;
+use crate::measure::Measures;
+use crate::outbox::{Frame, Outbox};
+use crate::pump::{Answered, Next, Pump, is_too_large};
+use crate::strikes::Strikes;
+
+/// Serves one upgraded socket until it ends.
+pub async fn serve(gateway: Arc<Gateway>, mut socket: WebSocket) {
+    let _counted = gateway.count_session();
+    let opened = tokio::time::timeout(gateway.options.auth_timeout, open(&gateway, &mut socket));
+    let farewell = match opened.await {
+        Ok(Ok(caller)) => return Session::serve(gateway, socket, caller).await,
+        Ok(Err(farewell)) => farewell,
+        Err(_) => {
+            let now = gateway.chat.clock.now();
+            Farewell::error(Reason::AuthTimeout, &Echo::default(), now)
+        }
+    };
+    Measures::ended(farewell.word);
+    farewell.say(&mut socket).await;
+}
+
+/// Waits for AUTH. Only a PING is answered before.
+async fn open(gateway: &Gateway, socket: &mut WebSocket) -> Result<Caller, Farewell> {
+    let mut strikes = Strikes::default();
+    loop {
+        let received = socket.recv().await;
+        let now = gateway.chat.clock.now();
+        let ends = |reason| Err(Farewell::error(reason, &Echo::default(), now));
+        let text = match received {
+            Some(Ok(Message::Text(text))) => text,
+            Some(Ok(Message::Ping(_) | Message::Pong(_))) => continue,
+            Some(Ok(Message::Binary(_))) => return ends(Reason::Unauthorized),
+            Some(Err(error)) if is_too_large(&error) => return ends(Reason::FrameTooLarge),
+            Some(Ok(Message::Close(_)) | Err(_)) | None => return Err(Farewell::GONE),
+        };
+        let answer = match typed::decode(&text) {
+            Ok(Decoded { inbound: Inbound::Auth { token }, .. }) => {
+                return auth::authenticate(&gateway.chat, &token)
+                    .await
+                    .map_err(|error| Farewell::auth_fail(error.reason(), now));
+            }
+            Ok(Decoded { inbound: Inbound::Command(Command::Ping), .. }) => typed::pong(now),
+            Ok(_) => return ends(Reason::Unauthorized),
+            Err(Refused { reason: Reason::MissingToken, .. }) => {
+                return Err(Farewell::auth_fail(Reason::MissingToken, now));
+            }
+            Err(Refused { reason, echo }) if strikes.is_out(now) => {
+                return Err(Farewell::strikes(reason, &echo, now));
+            }
+            Err(Refused { reason, echo }) => typed::refusal(reason, &echo, now),
+        };
+        if socket.send(Message::Text(answer.into())).await.is_err() {
+            return Err(Farewell::GONE);
+        }
+    }
+}
+
+/// An authenticated socket.
+struct Session {
+    gateway: Arc<Gateway>,
+    connection: Arc<Connection>,
+    state: State,
+    pump: Pump,
+    backlog: VecDeque<Backlog>,
+    frames: Bucket,
+    strikes: Strikes,
+}
+
+/// What a resend still has to write.
+enum Backlog {
+    Message(Arc<Stored>),
+    Done { has_more: bool },
+}
+
+/// Takes the socket out of every list when the session is over, however it ends.
+struct Present {
+    gateway: Arc<Gateway>,
+    connection: Arc<Connection>,
+    caller: Caller,
+}
+
+impl Drop for Present {
+    fn drop(&mut self) {
+        self.gateway.roster.remove(&self.connection.user, self.connection.id);
+        auth::leave(&self.gateway.chat, &self.caller, self.connection.id);
+    }
+}
+
+impl Session {
+    async fn serve(gateway: Arc<Gateway>, mut socket: WebSocket, mut caller: Caller) {
+        let options = &gateway.options;
+        let now = gateway.chat.clock.now();
+        let id = gateway.name_connection();
+        caller.connection = Some(id);
+        let outbox = Outbox::new(options.outbox_low_bytes, options.outbox_high_bytes);
+        let connection = Arc::new(Connection::new(id, &caller, outbox, now));
+        let present = Present {
+            gateway: Arc::clone(&gateway),
+            connection: Arc::clone(&connection),
+            caller: caller.clone(),
+        };
+        // Reachable first, then allowed in: an end that comes in between finds the socket.
+        gateway.roster.add(Arc::clone(&connection));
+        let entered = auth::enter(&gateway.chat, &caller, id).await;
+        if let Err(error) = entered {
+            let farewell = Farewell::auth_fail(error.reason(), now);
+            Measures::ended(farewell.word);
+            return farewell.say(&mut socket).await;
+        }
+        if gateway.is_draining() {
+            connection.end(Reason::ShuttingDown);
+        }
+        connection.outbox.push_first(typed::auth_ok(&caller, &gateway.limits, now).into());
+        let measures = Arc::clone(&gateway.measures);
+        let mut session = Self {
+            frames: Bucket::full(f64::from(gateway.options.frames_burst), now),
+            pump: Pump::new(socket, Arc::clone(&connection), measures),
+            state: State::new(caller),
+            gateway,
+            connection,
+            backlog: VecDeque::new(),
+            strikes: Strikes::default(),
+        };
+        let farewell = session.run().await;
+        Measures::ended(farewell.word);
+        drop(present); // it hears nothing more, and its place is free while it says goodbye
+        session.finish(farewell).await;
+    }
+
+    fn now(&self) -> Millis {
+        self.gateway.chat.clock.now()
+    }
+
+    fn push(&self, frame: impl Into<Frame>, now: Millis) {
+        if !self.connection.outbox.push(frame.into(), now) {
+            self.gateway.measures.dropped.increment(1);
+        }
+    }
+
+    async fn run(&mut self) -> Farewell {
+        match self.resend().await {
+            Ok(()) => {}
+            Err(farewell) => return farewell,
+        }
+        loop {
+            self.feed();
+            let turn = match self.pump.next(!self.backlog.is_empty()).await {
+                Next::Text(text) => self.read(&text).await,
+                Next::Binary => self.refuse(Reason::BadJson, &Echo::default(), self.now()),
+                Next::Answered(answered) => self.answered(answered),
+                Next::Control => {
+                    self.connection.heard(self.now());
+                    self.allow_frame()
+                }
+                Next::Room => Ok(()),
+                Next::Ending(reason) => Err(Farewell::error(reason, &Echo::default(), self.now())),
+                Next::TooLarge => {
+                    let now = self.now();
+                    Err(Farewell::error(Reason::FrameTooLarge, &Echo::default(), now))
+                }
+                Next::Gone => Err(Farewell::GONE),
+            };
+            if let Err(farewell) = turn {
+                return farewell;
+            }
+            if self.connection.outbox.take_recovered() {
+                // Pushes were dropped while the reader was slow: bring them from the store.
+                if let Err(farewell) = self.resend().await {
+                    return farewell;
+                }
+            }
+        }
+    }
+
+    /// Lets saves under way be answered and what waits be written, then says the last word.
+    async fn finish(mut self, farewell: Farewell) {
+        let is_slow = self.connection.ending() == Some(Reason::SlowConsumer);
+        if !is_slow && farewell.word != Farewell::GONE.word {
+            let settling = async {
+                while let Some(answered) = self.pump.answers.next().await {
+                    if self.answered(answered).is_err() {
+                        break;
+                    }
+                }
+                while let Some(frame) = self.connection.outbox.pop() {
+                    self.pump.socket.feed(frame.into()).await?;
+                }
+                Ok::<_, axum::Error>(())
+            };
+            if !matches!(tokio::time::timeout(PATIENCE, settling).await, Ok(Ok(()))) {
+                return;
+            }
+        }
+        tracing::debug!(
+            target: "nexo::session",
+            userId = %self.connection.user,
+            deviceId = %self.connection.login,
+            connId = self.connection.id.0,
+            result = farewell.word,
+            "session ended",
+        );
+        farewell.say(&mut self.pump.socket).await;
+    }
+
+    async fn read(&mut self, text: &Utf8Bytes) -> Result<(), Farewell> {
+        let now = self.now();
+        let since = Instant::now();
+        self.connection.heard(now);
+        self.gateway.measures.frames_in.increment(1);
+        self.allow_frame()?;
+        let Decoded { inbound, echo } = match typed::decode(text) {
+            Ok(decoded) => decoded,
+            Err(Refused { reason, echo }) => return self.refuse(reason, &echo, now),
+        };
+        let command = match inbound {
+            // Said again on an open connection it changes nothing.
+            Inbound::Auth { .. } => {
+                let frame = typed::auth_ok(&self.state.caller, &self.gateway.limits, now);
+                self.push(frame, now);
+                return Ok(());
+            }
+            Inbound::Command(command) => command,
+        };
+        let is_ack = matches!(command, Command::Acknowledge(_));
+        match self.gateway.chat.handle(&mut self.state, command).await {
+            Ok(Answer::Now(reply)) => {
+                if is_ack {
+                    self.gateway.measures.acks_ok.increment(1);
+                }
+                self.reply(&reply, now);
+                Ok(())
+            }
+            Ok(Answer::Later(answer)) => {
+                let answered = async move { Answered { echo, since, result: answer.await } };
+                self.pump.answers.push_back(Box::pin(answered));
+                Ok(())
+            }
+            Err(error) => self.failed(&error, &echo, now),
+        }
+    }
+
+    /// Counts a frame against this connection's limit.
+    fn allow_frame(&mut self) -> Result<(), Farewell> {
+        let options = &self.gateway.options;
+        let now = self.gateway.chat.clock.now();
+        let rate = f64::from(options.frames_per_second) / 1000.0;
+        if rate == 0.0 || self.frames.take(rate, f64::from(options.frames_burst), now) {
+            return Ok(());
+        }
+        Err(Farewell::error(Reason::TooManyRequests, &Echo::default(), now))
+    }
+
+    fn answered(&mut self, answered: Answered) -> Result<(), Farewell> {
+        let now = self.now();
+        match answered.result {
+            Ok(reply) => {
+                self.gateway.measures.save_seconds.record(answered.since.elapsed());
+                self.reply(&reply, now);
+                Ok(())
+            }
+            Err(error) => self.failed(&error, &answered.echo, now),
+        }
+    }
+
+    fn reply(&mut self, reply: &Reply, now: Millis) {
+        match reply {
+            Reply::Quiet => {}
+            Reply::Pong => self.push(typed::pong(now), now),
+            Reply::Saved(saved) => {
+                self.gateway.measures.acks_saved.increment(1);
+                self.push(typed::saved(saved), now);
+            }
+            Reply::Authenticated(caller) => {
+                self.connection.renew(caller.expires_at);
+                self.push(typed::auth_ok(caller, &self.gateway.limits, now), now);
+            }
+            Reply::Resend(page) => self.take_page(page),
+        }
+    }
+
+    fn failed(&mut self, error: &Error, echo: &Echo, now: Millis) -> Result<(), Farewell> {
+        if let Error::Unavailable(_) | Error::Internal(_) = error {
+            let (user, conn) = (&self.connection.user, self.connection.id.0);
+            tracing::warn!(userId = %user, connId = conn, %error, "a request failed");
+        }
+        self.refuse(error.reason(), echo, now)
+    }
+
+    fn refuse(&mut self, reason: Reason, echo: &Echo, now: Millis) -> Result<(), Farewell> {
+        self.gateway.measures.refused.increment(1);
+        match codes::row(reason).close {
+            Close::Strike if self.strikes.is_out(now) => {
+                return Err(Farewell::strikes(reason, echo, now));
+            }
+            Close::Strike | Close::Stays => {}
+            Close::Ends(_) if matches!(reason, Reason::MissingToken | Reason::InvalidToken) => {
+                return Err(Farewell::auth_fail(reason, now));
+            }
+            Close::Ends(_) => return Err(Farewell::error(reason, echo, now)),
+        }
+        self.push(typed::refusal(reason, echo, now), now);
+        Ok(())
+    }
+
+    /// Brings the next page of what this device has not seen.
+    async fn resend(&mut self) -> Result<(), Farewell> {
+        let command = Command::Resend { cursors: std::collections::BTreeMap::new() };
+        match self.gateway.chat.handle(&mut self.state, command).await {
+            Ok(Answer::Now(reply)) => self.reply(&reply, self.now()),
+            Ok(Answer::Later(_)) => {}
+            Err(error) => return self.failed(&error, &Echo::default(), self.now()),
+        }
+        Ok(())
+    }
+
+    fn take_page(&mut self, page: &Page) {
+        self.gateway.measures.resent.increment(page.messages.len() as u64);
+        let messages = page.messages.iter().map(Arc::clone).map(Backlog::Message);
+        self.backlog.extend(messages);
+        self.backlog.push_back(Backlog::Done { has_more: page.has_more });
+    }
+
+    /// Moves the backlog into the outbox as far as there is room, so that it is never dropped.
+    fn feed(&mut self) {
+        let now = self.now();
+        while !self.backlog.is_empty() && self.connection.outbox.has_room() {
+            match self.backlog.pop_front() {
+                Some(Backlog::Message(message)) => self.push(typed::message(&message), now),
+                Some(Backlog::Done { has_more }) => {
+                    self.push(typed::resend_done(has_more, now), now);
+                }
+                None => break,
+            }
+        }
+        if self.backlog.is_empty() {
+            self.backlog = VecDeque::new(); // an idle socket keeps no buffer
+        }
+    }
+}

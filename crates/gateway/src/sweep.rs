@@ -1,0 +1,44 @@
+//! The clockwork all sockets share. One look at everybody twice a second, instead of timers for
+//! each: an idle socket costs nothing else.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use nexo_chat::Reason;
+use nexo_wire::typed;
+
+use crate::connection::Connection;
+use crate::gateway::Gateway;
+use crate::outbox::Frame;
+
+const EVERY: Duration = Duration::from_millis(500);
+
+/// Looks at every socket until the gateway goes down.
+pub async fn sweep(gateway: Arc<Gateway>) {
+    let mut ticks = tokio::time::interval(EVERY);
+    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    loop {
+        tokio::select! {
+            _ = ticks.tick() => gateway.roster.each(|connection| look(&gateway, connection)),
+            () = gateway.drained() => return,
+        }
+    }
+}
+
+fn look(gateway: &Gateway, connection: &Connection) {
+    let options = &gateway.options;
+    let now = gateway.chat.clock.now();
+    let full_for = connection.outbox.full_since().map(|since| now.since(since));
+    let silent_for = now.since(connection.heard_at());
+    if connection.expires_at() <= now {
+        connection.end(Reason::TokenExpired);
+    } else if full_for.is_some_and(|ms| ms >= options.unwritable_close_ms) {
+        connection.end(Reason::SlowConsumer);
+    } else if silent_for >= options.idle_timeout_ms {
+        connection.end(Reason::IdleTimeout);
+    } else if silent_for >= options.ping_after_ms && connection.should_ping() {
+        // Browsers answer the one without their page knowing, apps may know only the other.
+        connection.outbox.push(Frame::Ping, now);
+        connection.outbox.push(typed::ping(now).into(), now);
+    }
+}
