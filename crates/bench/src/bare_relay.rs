@@ -1,0 +1,154 @@
+//! The bare stack: the server's WebSocket stack and buffers, with no store and no logic.
+//!
+//! Frames are described in `bare.rs`. A connection is known by the number in its path.
+
+use std::collections::HashMap;
+use std::io;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use axum::Router;
+use axum::extract::ws::{Message, WebSocket, WebSocketUpgrade};
+use axum::extract::{Path, State};
+use axum::response::Response;
+use axum::routing::get;
+use axum::serve::ListenerExt;
+use futures_util::{FutureExt, SinkExt, StreamExt};
+use tokio::net::TcpListener;
+use tokio::sync::mpsc;
+
+use crate::bare::{ADDRESS_BYTES, HEAD_BYTES, PUSH_EXTRA, RECEIPT_EXTRA, SAVED_BYTES};
+
+const BUFFER_BYTES: usize = 4096;
+/// Frames waiting for one connection; a closed loop never comes near it.
+const QUEUE: usize = 4096;
+/// Frames taken from the queue at once.
+const LOT: usize = 256;
+const FILL: &str = {
+    assert!(PUSH_EXTRA <= 256 && RECEIPT_EXTRA <= 256 && SAVED_BYTES - 1 - 24 <= 256);
+    match str::from_utf8(&[b'x'; 256]) {
+        Ok(text) => text,
+        Err(_) => "",
+    }
+};
+
+type Queue = mpsc::Sender<Message>;
+type Connections = Arc<RwLock<HashMap<usize, Queue>>>;
+
+/// Relays until its task is dropped.
+pub async fn serve_bare_relay(listener: TcpListener) -> io::Result<()> {
+    let app = Router::new().route("/{number}", get(upgrade)).with_state(Connections::default());
+    let listener = listener.tap_io(|stream| {
+        // A socket that refuses the option still relays, only slower.
+        drop(stream.set_nodelay(true));
+    });
+    axum::serve(listener, app).await
+}
+
+async fn upgrade(
+    State(connections): State<Connections>,
+    Path(number): Path<usize>,
+    upgrade: WebSocketUpgrade,
+) -> Response {
+    let (queue, waiting) = mpsc::channel(QUEUE);
+    // Known before the client hears that it is connected, so that nobody sends to a stranger.
+    connections.write().unwrap_or_else(PoisonError::into_inner).insert(number, queue.clone());
+    let queue = queue.downgrade();
+    upgrade.read_buffer_size(BUFFER_BYTES).write_buffer_size(BUFFER_BYTES).on_upgrade(
+        move |socket| async move {
+            let mut relay = Relay { connections, peer: None, out: Vec::new() };
+            // The peer sees what is missing; a relay has nobody to tell.
+            drop(relay.run(socket, waiting).await);
+            leave(&relay.connections, number, &queue);
+        },
+    )
+}
+
+/// Forgets a connection, unless the next run's connection already has its number.
+fn leave(connections: &Connections, number: usize, queue: &mpsc::WeakSender<Message>) {
+    let mut connections = connections.write().unwrap_or_else(PoisonError::into_inner);
+    let own = |known: &Queue| queue.upgrade().is_some_and(|queue| queue.same_channel(known));
+    if connections.get(&number).is_some_and(own) {
+        connections.remove(&number);
+    }
+}
+
+/// One connection.
+struct Relay {
+    connections: Connections,
+    /// Whom it spoke to last, which is always the same one here.
+    peer: Option<(usize, Queue)>,
+    /// To be written, then flushed once.
+    out: Vec<Message>,
+}
+
+impl Relay {
+    async fn run(
+        &mut self,
+        mut socket: WebSocket,
+        mut waiting: mpsc::Receiver<Message>,
+    ) -> Result<(), axum::Error> {
+        loop {
+            tokio::select! {
+                frame = socket.next() => match frame {
+                    Some(frame) => self.relay(&frame?),
+                    None => return Ok(()),
+                },
+                taken = waiting.recv_many(&mut self.out, LOT) => if taken == 0 {
+                    // Another connection has taken this number.
+                    return Ok(());
+                },
+            }
+            while let Some(frame) = socket.next().now_or_never() {
+                match frame {
+                    Some(frame) => self.relay(&frame?),
+                    None => return Ok(()),
+                }
+            }
+            while let Ok(frame) = waiting.try_recv() {
+                self.out.push(frame);
+            }
+            for frame in self.out.drain(..) {
+                socket.feed(frame).await?;
+            }
+            socket.flush().await?;
+        }
+    }
+
+    fn relay(&mut self, frame: &Message) {
+        let Message::Text(text) = frame else { return };
+        let (Some(to), Some(number)) =
+            (text.get(1..ADDRESS_BYTES), text.get(ADDRESS_BYTES..HEAD_BYTES))
+        else {
+            return;
+        };
+        let Ok(to) = to.parse() else { return };
+        match text.as_bytes().first() {
+            Some(b'M') => {
+                self.pass_on(to, filled(text, PUSH_EXTRA));
+                let saved = ["S", &text[1..ADDRESS_BYTES], number].concat();
+                self.out.push(filled(&saved, SAVED_BYTES - saved.len()));
+            }
+            Some(b'A') => self.pass_on(to, filled(text, RECEIPT_EXTRA)),
+            _ => {}
+        }
+    }
+
+    /// Waiting for room could wait in a circle: a frame that finds none is dropped, and the load
+    /// generator reports it as lost.
+    fn pass_on(&mut self, to: usize, frame: Message) {
+        if self.peer.as_ref().is_none_or(|(peer, _)| *peer != to) {
+            let connections = self.connections.read().unwrap_or_else(PoisonError::into_inner);
+            self.peer = connections.get(&to).map(|queue| (to, queue.clone()));
+        }
+        if let Some((_, queue)) = &self.peer {
+            drop(queue.try_send(frame));
+        }
+    }
+}
+
+fn filled(text: &str, extra: usize) -> Message {
+    let mut longer = String::with_capacity(text.len() + extra);
+    longer.push_str(text);
+    longer.push_str(&FILL[..extra]);
+    Message::Text(longer.into())
+}

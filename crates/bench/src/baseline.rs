@@ -1,0 +1,61 @@
+//! What the machine does with no server in between, measured in the same run: machines are shared,
+//! so only ratios of figures taken together mean anything.
+
+use std::path::Path;
+
+use anyhow::Result;
+use serde::Serialize;
+
+use crate::bare_disk::{self, DiskRow};
+use crate::measure::Load;
+use crate::options::PrivateOptions;
+use crate::run::bare;
+
+/// The bare stack and the bare disk.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Baseline {
+    /// The same load on the bare relay.
+    pub relay: Load,
+    /// Append and fdatasync, by batch size.
+    pub disk: Vec<DiskRow>,
+}
+
+/// Measures a bare relay (see [`serve_bare_relay`](crate::serve_bare_relay)), in a closed loop, then
+/// the disk that the folder is on.
+pub async fn baseline(
+    options: &PrivateOptions,
+    relay_target: &str,
+    disk_folder: &Path,
+) -> Result<Baseline> {
+    let options = PrivateOptions { rate: None, ..options.clone() };
+    let relay = bare(&options, relay_target).await?.load;
+    let folder = disk_folder.to_owned();
+    let disk = tokio::task::spawn_blocking(move || bare_disk::measure(&folder)).await??;
+    Ok(Baseline { relay, disk })
+}
+
+/// Ratios to the baselines, by their names in QUALITY.md.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Ratios {
+    /// Saved per second ÷ relayed per second; only for a closed loop.
+    pub p1_throughput: Option<f64>,
+    /// p99 of ACK(saved) at half the load ÷ p99 of the bare disk.
+    pub p2_latency: Option<f64>,
+    /// The bare disk's batch that `p2_latency` is taken with.
+    pub disk_batch: Option<usize>,
+}
+
+impl Ratios {
+    /// Compares a run with its baseline.
+    pub fn of(load: &Load, half: Option<&Load>, baseline: &Baseline, disk_batch: usize) -> Self {
+        let nearest = baseline.disk.iter().min_by_key(|row| row.batch.abs_diff(disk_batch));
+        let p2 = half.zip(nearest).map(|(half, row)| half.saved.p99_us / row.commit.p99_us);
+        let closed = load.rate_wanted.is_none();
+        let p1 = load.saved_per_second / baseline.relay.saved_per_second;
+        Self {
+            p1_throughput: (closed && p1.is_finite()).then_some(p1),
+            p2_latency: p2.filter(|ratio| ratio.is_finite()),
+            disk_batch: nearest.map(|row| row.batch),
+        }
+    }
+}

@@ -1,0 +1,194 @@
+//! Histograms and rates.
+
+use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use anyhow::Result;
+use hdrhistogram::Histogram;
+use serde::Serialize;
+
+use crate::ledger::{Counters, Sample, Way};
+
+/// A pair brings its samples in lots, so that the lock is rarely met.
+const LOT: usize = 64;
+
+/// How long something took, in microseconds.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Percentiles {
+    /// How many were measured.
+    pub count: u64,
+    /// Half took no longer than this.
+    pub p50_us: f64,
+    /// Nine of ten took no longer.
+    pub p90_us: f64,
+    /// 99 of 100 took no longer.
+    pub p99_us: f64,
+    /// 999 of 1,000 took no longer.
+    pub p999_us: f64,
+    /// The slowest.
+    pub max_us: f64,
+}
+
+impl Percentiles {
+    /// Of a histogram of nanoseconds.
+    pub(crate) fn of(histogram: &Histogram<u64>) -> Self {
+        #[expect(clippy::cast_precision_loss, reason = "2⁵³ ns are 104 days")]
+        let us = |nanos: u64| nanos as f64 / 1000.0;
+        let at = |quantile| us(histogram.value_at_quantile(quantile));
+        Self {
+            count: histogram.len(),
+            p50_us: at(0.5),
+            p90_us: at(0.9),
+            p99_us: at(0.99),
+            p999_us: at(0.999),
+            max_us: us(histogram.max()),
+        }
+    }
+}
+
+/// One phase of load.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Load {
+    /// Messages per second asked for; none in a closed loop.
+    pub rate_wanted: Option<u64>,
+    /// Seconds measured.
+    pub seconds: f64,
+    /// ACK(saved) per second.
+    pub saved_per_second: f64,
+    /// Pushes per second.
+    pub pushed_per_second: f64,
+    /// Messages reported as delivered per second.
+    pub delivered_per_second: f64,
+    /// From when a message was due to its ACK(saved).
+    pub saved: Percentiles,
+    /// From when a message was due to its push at the receiver.
+    pub pushed: Percentiles,
+    /// From when a message was due to the receipt of its delivery.
+    pub delivered: Percentiles,
+    /// What happened.
+    pub counters: Counters,
+}
+
+/// A histogram of nanoseconds up to two hours, with three digits.
+pub(crate) fn histogram() -> Result<Histogram<u64>> {
+    Ok(Histogram::new_with_max(7200 * 1_000_000_000, 3)?)
+}
+
+#[derive(Debug)]
+struct Step {
+    latency: Histogram<u64>,
+    /// Those that came while it was measured, whenever they were due.
+    arrived: u64,
+}
+
+impl Step {
+    fn new() -> Result<Self> {
+        Ok(Self { latency: histogram()?, arrived: 0 })
+    }
+}
+
+/// All pairs' samples of one phase.
+#[derive(Debug)]
+pub(crate) struct Tally {
+    measured: Range<u64>,
+    /// Saved, pushed, delivered.
+    steps: Mutex<[Step; 3]>,
+    /// For the progress bar: samples so far.
+    seen: AtomicU64,
+}
+
+impl Tally {
+    /// Measures what is due within a part of the phase.
+    pub(crate) fn new(measured: Range<u64>) -> Result<Self> {
+        let steps = Mutex::new([Step::new()?, Step::new()?, Step::new()?]);
+        Ok(Self { measured, steps, seen: AtomicU64::new(0) })
+    }
+
+    /// Takes a pair's samples if there are enough of them.
+    pub(crate) fn record_many(&self, samples: &mut Vec<Sample>) {
+        if samples.len() >= LOT {
+            self.record(samples);
+        }
+    }
+
+    /// Takes a pair's samples.
+    pub(crate) fn record(&self, samples: &mut Vec<Sample>) {
+        self.seen.fetch_add(samples.len() as u64, Ordering::Relaxed);
+        let mut steps = self.steps.lock().unwrap_or_else(PoisonError::into_inner);
+        for sample in samples.drain(..) {
+            let step = match sample.way {
+                Way::Saved => &mut steps[0],
+                Way::Pushed => &mut steps[1],
+                Way::Delivered => &mut steps[2],
+            };
+            step.arrived += u64::from(self.measured.contains(&sample.at));
+            if self.measured.contains(&sample.due) {
+                step.latency.saturating_record(sample.at.saturating_sub(sample.due));
+            }
+        }
+    }
+
+    /// Messages done so far, about.
+    pub(crate) fn messages(&self) -> u64 {
+        self.seen.load(Ordering::Relaxed) / 3
+    }
+
+    /// The phase is over.
+    pub(crate) fn close(self, rate_wanted: Option<u64>, counters: Counters) -> Load {
+        let nanos = self.measured.end - self.measured.start;
+        let seconds = Duration::from_nanos(nanos).as_secs_f64();
+        let steps = self.steps.into_inner().unwrap_or_else(PoisonError::into_inner);
+        #[expect(clippy::cast_precision_loss, reason = "a rate needs no more digits")]
+        let rate = |step: &Step| step.arrived as f64 / seconds;
+        Load {
+            rate_wanted,
+            seconds,
+            saved_per_second: rate(&steps[0]),
+            pushed_per_second: rate(&steps[1]),
+            delivered_per_second: rate(&steps[2]),
+            saved: Percentiles::of(&steps[0].latency),
+            pushed: Percentiles::of(&steps[1].latency),
+            delivered: Percentiles::of(&steps[2].latency),
+            counters,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentiles_are_those_of_what_was_fed() {
+        let mut histogram = histogram().unwrap();
+        (1..=1000).for_each(|us| histogram.saturating_record(us * 1000));
+        let found = Percentiles::of(&histogram);
+        assert_eq!(found.count, 1000);
+        let near = |value: f64, wanted: f64| (value / wanted - 1.0).abs() < 0.002;
+        assert!(near(found.p50_us, 500.0) && near(found.p90_us, 900.0), "{found:?}");
+        assert!(near(found.p99_us, 990.0) && near(found.p999_us, 999.0), "{found:?}");
+        assert!(near(found.max_us, 1000.0), "{found:?}");
+    }
+
+    #[test]
+    fn latency_is_of_what_was_due_and_rate_of_what_came() {
+        let second = 1_000_000_000;
+        let tally = Tally::new(second..3 * second).unwrap();
+        let mut samples = vec![
+            // Due in the warm-up, came while measured.
+            Sample { way: Way::Saved, due: second / 2, at: second + 1 },
+            Sample { way: Way::Saved, due: second, at: 2 * second },
+            // Due while measured, came late: a stall at the end must show.
+            Sample { way: Way::Saved, due: 2 * second, at: 5 * second },
+            Sample { way: Way::Pushed, due: second, at: 2 * second },
+        ];
+        tally.record(&mut samples);
+        let load = tally.close(None, Counters::default());
+        assert!((load.saved_per_second - 1.0).abs() < 1e-9);
+        assert!((load.pushed_per_second - 0.5).abs() < 1e-9);
+        assert_eq!((load.saved.count, load.pushed.count, load.delivered.count), (2, 1, 0));
+        assert!(load.saved.max_us > 2_990_000.0);
+    }
+}

@@ -1,0 +1,40 @@
+//! Progress for a person at a terminal, on stderr; a pipe sees nothing of it.
+
+use indicatif::{ProgressBar, ProgressFinish, ProgressStyle};
+
+/// Whether to show anything.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Progress {
+    shown: bool,
+}
+
+impl Progress {
+    /// Shown only if asked for; indicatif itself stays silent when stderr is no terminal.
+    pub(crate) fn new(shown: bool) -> Self {
+        Self { shown }
+    }
+
+    /// So many of something.
+    pub(crate) fn counting(self, what: &str, count: usize) -> ProgressBar {
+        self.bar(count as u64, what, "{msg:>28} {wide_bar} {pos}/{len} {eta:>4}")
+    }
+
+    /// So many steps of time.
+    pub(crate) fn timing(self, what: &str, steps: u64) -> ProgressBar {
+        self.bar(steps, what, "{msg:>28} {wide_bar} {elapsed:>4}")
+    }
+
+    fn bar(self, length: u64, what: &str, template: &str) -> ProgressBar {
+        if !self.shown {
+            return ProgressBar::hidden();
+        }
+        let bar = ProgressBar::new(length)
+            .with_message(what.to_owned())
+            .with_finish(ProgressFinish::AndClear);
+        match ProgressStyle::with_template(template) {
+            Ok(style) => bar.with_style(style),
+            // The plain bar is no reason to stop a benchmark.
+            Err(_) => bar,
+        }
+    }
+}
