@@ -247,8 +247,11 @@ async fn settle(
     let ended = end_older(chat, caller.login, caller.signed_in_at, place).await?;
     let (same, rest): (Vec<&Place>, Vec<&Place>) =
         going.into_iter().partition(|other| other.login == caller.login);
-    if rest.iter().any(|other| !ended.contains(&other.login)) {
-        return Err(Reason::Kicked.into()); // a newer sign-in is already here
+    for other in rest.iter().filter(|other| !ended.contains(&other.login)) {
+        // Either it ended before and its socket is just closing, or it is newer than this one.
+        if live_login(chat, other.login).await.is_ok() {
+            return Err(Reason::Kicked.into());
+        }
     }
     if !same.is_empty() {
         let connections = same.iter().map(|other| other.connection).collect();

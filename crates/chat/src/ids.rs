@@ -13,6 +13,7 @@ pub struct Millis(pub u64);
 
 impl Millis {
     /// This moment plus some milliseconds, never wrapping.
+    #[must_use]
     pub fn plus(self, ms: u64) -> Self {
         Self(self.0.saturating_add(ms))
     }

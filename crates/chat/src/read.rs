@@ -108,7 +108,7 @@ pub async fn history(
     limit: usize,
 ) -> Result<Listed<Arc<Message>>, Error> {
     read(chat, caller, conversation, limit, Order::Descending, |standing| {
-        let newest = before.map_or(standing.visible_max(), |seq| seq.previous());
+        let newest = before.map_or(standing.visible_max(), Seq::previous);
         (standing.window.min, newest.min(standing.visible_max()))
     })
     .await

@@ -1,9 +1,23 @@
 //! Everything a person can be refused for, and the three ways an operation can fail.
 
-/// Why something was refused. The name in `snake_case` is what the typed dialect says on the wire;
-/// the other dialects' codes are in `wire::codes`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
-pub enum Reason {
+/// Declares the enum and the list of all its members together, so that neither forgets one.
+macro_rules! reasons {
+    ($($(#[$meta:meta])* $name:ident,)*) => {
+        /// Why something was refused. The name in `snake_case` is what the typed dialect says on the wire;
+        /// the other dialects' codes are in `wire::codes`.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
+        pub enum Reason {
+            $($(#[$meta])* $name,)*
+        }
+
+        impl Reason {
+            /// Every reason there is.
+            pub const ALL: &[Self] = &[$(Self::$name,)*];
+        }
+    };
+}
+
+reasons! {
     // Who are you?
     /// No token where one is needed.
     #[error("no token was given")]

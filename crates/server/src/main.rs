@@ -1,1 +1,29 @@
-fn main() {}
+//! The `nexo` program: reads settings, puts the parts together, runs until told to stop.
+
+mod bench;
+mod cli;
+mod clock;
+mod config;
+mod environment;
+mod logs;
+mod passwords;
+mod secrets;
+mod serve;
+mod wiring;
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use clap::Parser;
+
+fn main() -> ExitCode {
+    let cli = cli::Cli::parse();
+    match cli.command.run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            // The log may be JSON or not set up yet; a person is always told in words.
+            let told = writeln!(std::io::stderr(), "nexo: {error:#}");
+            if told.is_err() { ExitCode::from(3) } else { ExitCode::FAILURE }
+        }
+    }
+}

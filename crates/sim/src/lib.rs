@@ -1,1 +1,23 @@
+//! What tries to break the server: real processes, real sockets, and a checker that remembers what
+//! was promised. Never shipped. It panics where a test should fail, and says why.
+//!
+//! - [`process`]: a server process that can be killed and started again on the same data
+//! - [`http`]: requests, also bad ones
+//! - [`person`]: an account with its tokens
+//! - [`socket`]: a WebSocket that speaks the typed dialect
+//! - [`history`]: what was acknowledged, compared with what is there
 
+#![allow(clippy::missing_panics_doc, reason = "panicking is how a test fails")]
+#![allow(clippy::must_use_candidate, reason = "noisy here")]
+
+pub mod history;
+pub mod http;
+pub mod person;
+pub mod process;
+pub mod socket;
+
+pub use history::History;
+pub use http::{Answer, Http};
+pub use person::Person;
+pub use process::Server;
+pub use socket::Socket;

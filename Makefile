@@ -1,0 +1,35 @@
+# `make run` and `make test` are all one needs; `make help` lists the rest.
+.DEFAULT_GOAL := help
+CARGO ?= cargo
+ROUNDS ?= 20
+export CARGO_TERM_COLOR ?= auto
+
+.PHONY: help run test check fmt gen bench crash release
+
+help: ## this list
+	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
+
+run: ## build and start the server on http://127.0.0.1:8080, data in ./data
+	$(CARGO) run --release --bin nexo -- serve
+
+test: check ## everything that must hold
+	$(CARGO) test --workspace --locked
+
+check: ## form: formatting and lints, warnings are errors
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+
+fmt: ## format everything
+	$(CARGO) fmt --all
+
+gen: ## write the generated pages anew
+	UPDATE_DOCS=1 $(CARGO) test -q -p nexo-wire documentation
+
+bench: ## how fast is it here, beside the bare socket and disk (about two minutes)
+	$(CARGO) run --release --bin nexo -- bench private --baseline
+
+crash: ## the long form of the kill -9 test: ROUNDS=20
+	NEXO_CRASH_ROUNDS=$(ROUNDS) $(CARGO) test --release --test crash -- --nocapture
+
+release: ## the binary, in target/release/nexo
+	$(CARGO) build --release --locked --bin nexo

@@ -1,0 +1,108 @@
+//! Measuring: starts what is to be measured as processes of their own, loads them, stops them.
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use anyhow::Context;
+use clap::Subcommand;
+use nexo_bench::{BareRelayOptions, PrivateOptions, Report};
+use tokio::net::TcpListener;
+
+#[derive(Subcommand)]
+pub(crate) enum Bench {
+    /// Pairs of people who send each other messages.
+    Private(PrivateOptions),
+    /// The bare relay that `--baseline` compares with.
+    #[command(hide = true)]
+    BareRelay(BareRelayOptions),
+}
+
+impl Bench {
+    pub(crate) fn run(self) -> anyhow::Result<()> {
+        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+        match self {
+            Self::Private(options) => runtime.block_on(private(&options)),
+            Self::BareRelay(options) => runtime.block_on(bare_relay(&options)),
+        }
+    }
+}
+
+async fn private(options: &PrivateOptions) -> anyhow::Result<()> {
+    crate::serve::raise_file_limit();
+    // Beside the working folder, so that the disk is the one that data would be on.
+    let folder = tempfile::Builder::new().prefix("nexo-bench-").tempdir_in(".")?;
+    let mut report = if let Some(target) = &options.target {
+        nexo_bench::private(options, target).await?
+    } else {
+        let server = Started::server(&folder.path().join("data"))?;
+        nexo_bench::private(options, &server.address).await?
+    };
+    if options.baseline {
+        let relay =
+            Started::new(Command::new(std::env::current_exe()?).args(["bench", "bare-relay"]))?;
+        let baseline = nexo_bench::baseline(options, &relay.address, folder.path()).await?;
+        report = report.with_baseline(baseline);
+    }
+    show(&report, options.json)
+}
+
+fn show(report: &Report, json: bool) -> anyhow::Result<()> {
+    let mut out = std::io::stdout();
+    if json {
+        writeln!(out, "{}", report.to_json()?)?;
+    } else {
+        writeln!(out, "{report}")?;
+    }
+    anyhow::ensure!(report.is_clean(), "messages were lost, repeated, reordered or refused");
+    Ok(())
+}
+
+async fn bare_relay(options: &BareRelayOptions) -> anyhow::Result<()> {
+    crate::serve::raise_file_limit();
+    let listener = TcpListener::bind(options.listen).await?;
+    writeln!(std::io::stdout(), "bare relay on http://{}", listener.local_addr()?)?;
+    Ok(nexo_bench::serve_bare_relay(listener).await?)
+}
+
+/// A process that printed its address; it is stopped when dropped.
+struct Started {
+    child: Child,
+    address: String,
+}
+
+impl Started {
+    /// A server without limits and with cheap passwords: what is measured is messages.
+    fn server(data: &Path) -> anyhow::Result<Self> {
+        let mut command = Command::new(std::env::current_exe()?);
+        command.args(["serve", "--listen", "127.0.0.1:0", "--data"]).arg(data);
+        let settings = [
+            ("NEXO_LIMITS__USER_SENDS_PER_SECOND", "0"),
+            ("NEXO_LIMITS__CONNECTION_FRAMES_PER_SECOND", "0"),
+            ("NEXO_LIMITS__REGISTRATIONS_PER_MINUTE", "0"),
+            ("NEXO_AUTH__ARGON2_MEMORY_KIB", "8"),
+            ("NEXO_AUTH__ARGON2_PASSES", "1"),
+            ("NEXO_LOG__LEVEL", "warn"),
+        ];
+        Self::new(command.envs(settings))
+    }
+
+    fn new(command: &mut Command) -> anyhow::Result<Self> {
+        let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn()?;
+        let stdout = child.stdout.take().context("no output")?;
+        let mut line = String::new();
+        BufReader::new(stdout).read_line(&mut line)?;
+        let address = line.trim().rsplit(' ').next().filter(|word| word.starts_with("http://"));
+        let address = address.with_context(|| format!("it did not start: {line}"))?.to_owned();
+        Ok(Self { child, address })
+    }
+}
+
+impl Drop for Started {
+    fn drop(&mut self) {
+        // It may have ended already, which is what is wanted.
+        if self.child.kill().is_ok() && self.child.wait().is_err() {
+            tracing::debug!(pid = self.child.id(), "could not wait for a process");
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! The command line.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::bench::Bench;
+use crate::config::{self, Config};
+use crate::serve;
+
+/// A self-hosted instant-messaging server.
+#[derive(Parser)]
+#[command(version, about, after_help = EXAMPLES)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+const EXAMPLES: &str = "Examples:
+  nexo serve                                 on http://127.0.0.1:8080, data in ./data
+  nexo serve --listen 0.0.0.0:80 --data /var/lib/nexo
+  NEXO_SESSION__POLICY=single nexo serve     any setting as an environment variable
+  nexo config default > nexo.toml            every setting with its default
+  nexo config check --config nexo.toml
+  nexo bench private --duration 10           how fast is it here?";
+
+#[derive(Subcommand)]
+pub(crate) enum Command {
+    /// Runs the server until SIGTERM or Ctrl-C.
+    Serve(Settings),
+    /// Shows or checks settings.
+    #[command(subcommand)]
+    Config(ConfigCommand),
+    /// Measures a server on this machine.
+    #[command(subcommand)]
+    Bench(Bench),
+}
+
+#[derive(Subcommand)]
+pub(crate) enum ConfigCommand {
+    /// Says what is wrong with the settings, or that nothing is.
+    Check(Settings),
+    /// Prints every setting with its default, as a file to start from.
+    Default,
+}
+
+/// Where settings come from: the file, then the environment, then these flags.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct Settings {
+    /// A TOML file with settings.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// The folder everything is kept in.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) data: Option<String>,
+    /// The address to listen on; port 0 takes a free one.
+    #[arg(long, value_name = "ADDR")]
+    pub(crate) listen: Option<String>,
+    /// `embedded`, or `memory` (nothing survives a restart).
+    #[arg(long, value_name = "STORE")]
+    pub(crate) store: Option<String>,
+    /// `text` or `json`.
+    #[arg(long, value_name = "FORMAT")]
+    pub(crate) log: Option<String>,
+}
+
+impl Command {
+    pub(crate) fn run(self) -> anyhow::Result<()> {
+        match self {
+            Self::Serve(settings) => serve::serve(&Config::load(&settings)?),
+            Self::Config(ConfigCommand::Check(settings)) => {
+                Config::load(&settings)?;
+                Ok(writeln!(std::io::stdout(), "The settings are fine.")?)
+            }
+            Self::Config(ConfigCommand::Default) => {
+                Ok(write!(std::io::stdout(), "{}", config::EXAMPLE)?)
+            }
+            Self::Bench(bench) => bench.run(),
+        }
+    }
+}

@@ -1,0 +1,316 @@
+//! Every setting, in one tree. Its page is `config.example.toml`, which a test holds equal.
+
+use std::net::SocketAddr;
+
+use anyhow::{Context, bail};
+use serde::{Deserialize, Serialize};
+
+use crate::cli::Settings;
+use crate::environment;
+
+/// The example file: every setting with its default and what it means.
+pub(crate) const EXAMPLE: &str = include_str!("../../../config.example.toml");
+
+/// All settings.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct Config {
+    pub(crate) listen: String,
+    pub(crate) data: String,
+    pub(crate) store: String,
+    pub(crate) auth: Auth,
+    pub(crate) session: Session,
+    pub(crate) limits: Limits,
+    pub(crate) gateway: Gateway,
+    pub(crate) resend: Resend,
+    pub(crate) embedded: Embedded,
+    pub(crate) metrics: Metrics,
+    pub(crate) log: Log,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            listen: "127.0.0.1:8080".into(),
+            data: "./data".into(),
+            store: "embedded".into(),
+            auth: Auth::default(),
+            session: Session::default(),
+            limits: Limits::default(),
+            gateway: Gateway::default(),
+            resend: Resend::default(),
+            embedded: Embedded::default(),
+            metrics: Metrics::default(),
+            log: Log::default(),
+        }
+    }
+}
+
+/// Tokens and passwords.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct Auth {
+    pub(crate) jwt_secret: String,
+    pub(crate) access_token_seconds: u64,
+    pub(crate) refresh_token_seconds: u64,
+    pub(crate) argon2_memory_kib: u32,
+    pub(crate) argon2_passes: u32,
+    pub(crate) password_jobs_max: usize,
+}
+
+impl Default for Auth {
+    fn default() -> Self {
+        Self {
+            jwt_secret: String::new(),
+            access_token_seconds: 1_800,
+            refresh_token_seconds: 2_592_000,
+            argon2_memory_kib: 19_456,
+            argon2_passes: 2,
+            password_jobs_max: 2,
+        }
+    }
+}
+
+/// How many devices at once.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct Session {
+    pub(crate) policy: String,
+    pub(crate) connections_max: usize,
+}
+
+impl Default for Session {
+    fn default() -> Self {
+        Self { policy: "multi".into(), connections_max: 16 }
+    }
+}
+
+/// Sizes and rates.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct Limits {
+    pub(crate) frame_bytes: usize,
+    pub(crate) text_chars: usize,
+    pub(crate) content_bytes: usize,
+    pub(crate) connection_frames_per_second: u32,
+    pub(crate) connection_frames_burst: u32,
+    pub(crate) user_sends_per_second: u32,
+    pub(crate) user_sends_burst: u32,
+    pub(crate) registrations_per_minute: u32,
+    pub(crate) connections_max: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            frame_bytes: 131_072,
+            text_chars: 4_096,
+            content_bytes: 65_536,
+            connection_frames_per_second: 60,
+            connection_frames_burst: 0,
+            user_sends_per_second: 30,
+            user_sends_burst: 0,
+            registrations_per_minute: 600,
+            connections_max: 100_000,
+        }
+    }
+}
+
+/// Timers and buffers of sockets.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct Gateway {
+    pub(crate) auth_timeout_ms: u64,
+    pub(crate) header_timeout_ms: u64,
+    pub(crate) ping_after_ms: u64,
+    pub(crate) idle_timeout_ms: u64,
+    pub(crate) outbox_low_bytes: usize,
+    pub(crate) outbox_high_bytes: usize,
+    pub(crate) unwritable_close_ms: u64,
+    pub(crate) drain_ms: u64,
+    pub(crate) allowed_origins: Vec<String>,
+}
+
+impl Default for Gateway {
+    fn default() -> Self {
+        Self {
+            auth_timeout_ms: 3_000,
+            header_timeout_ms: 10_000,
+            ping_after_ms: 60_000,
+            idle_timeout_ms: 90_000,
+            outbox_low_bytes: 262_144,
+            outbox_high_bytes: 524_288,
+            unwritable_close_ms: 3_000,
+            drain_ms: 10_000,
+            allowed_origins: Vec::new(),
+        }
+    }
+}
+
+/// Catching up after a time away.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct Resend {
+    pub(crate) page: usize,
+    pub(crate) page_bytes: usize,
+}
+
+impl Default for Resend {
+    fn default() -> Self {
+        Self { page: 200, page_bytes: 1_048_576 }
+    }
+}
+
+/// The embedded store.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct Embedded {
+    pub(crate) cache_mib: u64,
+}
+
+impl Default for Embedded {
+    fn default() -> Self {
+        Self { cache_mib: 256 }
+    }
+}
+
+/// Who may read `/metrics`.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct Metrics {
+    pub(crate) token: String,
+    pub(crate) listen: String,
+}
+
+/// What is logged and how.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct Log {
+    pub(crate) format: String,
+    pub(crate) level: String,
+}
+
+impl Default for Log {
+    fn default() -> Self {
+        Self { format: "text".into(), level: "info".into() }
+    }
+}
+
+impl Config {
+    /// The file, then the environment, then the flags; refuses whatever is not known or not right.
+    pub(crate) fn load(settings: &Settings) -> anyhow::Result<Self> {
+        let mut table = match &settings.config {
+            Some(path) => std::fs::read_to_string(path)
+                .with_context(|| format!("cannot read {}", path.display()))?
+                .parse::<toml::Table>()
+                .with_context(|| format!("{} is not valid TOML", path.display()))?,
+            None => toml::Table::new(),
+        };
+        environment::overlay(&mut table, std::env::vars())?;
+        let mut config: Self = table.try_into().context("the settings are not right")?;
+        let flags = [
+            (&settings.data, &mut config.data),
+            (&settings.listen, &mut config.listen),
+            (&settings.store, &mut config.store),
+            (&settings.log, &mut config.log.format),
+        ];
+        for (flag, setting) in flags {
+            if let Some(value) = flag {
+                setting.clone_from(value);
+            }
+        }
+        let problems = config.problems();
+        if !problems.is_empty() {
+            bail!("the settings are not right:\n  - {}", problems.join("\n  - "));
+        }
+        Ok(config)
+    }
+
+    /// Everything that is wrong, at once.
+    pub(crate) fn problems(&self) -> Vec<String> {
+        let mut problems = Vec::new();
+        let mut check = |is_fine: bool, problem: &str| {
+            if !is_fine {
+                problems.push(problem.to_owned());
+            }
+        };
+        let secret = self.auth.jwt_secret.len();
+        check(
+            secret == 0 || secret >= nexo_chat::token::SECRET_BYTES_MIN,
+            "auth.jwt_secret needs at least 32 bytes (leave it empty to have one made)",
+        );
+        check(
+            self.listen.parse::<SocketAddr>().is_ok(),
+            "listen is an address such as 127.0.0.1:8080",
+        );
+        check(
+            self.metrics.listen.is_empty() || self.metrics.listen.parse::<SocketAddr>().is_ok(),
+            "metrics.listen is empty or an address such as 127.0.0.1:9100",
+        );
+        check(
+            matches!(self.store.as_str(), "embedded" | "memory"),
+            "store is `embedded` or `memory` (databases come with a later version)",
+        );
+        check(
+            matches!(self.session.policy.as_str(), "multi" | "per_platform" | "single"),
+            "session.policy is `multi`, `per_platform` or `single`",
+        );
+        check(
+            matches!(self.log.format.as_str(), "text" | "json"),
+            "log.format is `text` or `json`",
+        );
+        check(self.session.connections_max > 0, "session.connections_max is at least 1");
+        check(self.limits.connections_max > 0, "limits.connections_max is at least 1");
+        check(self.limits.frame_bytes >= 1_024, "limits.frame_bytes is at least 1024");
+        check(self.limits.text_chars > 0, "limits.text_chars is at least 1");
+        check((1..=10_000).contains(&self.resend.page), "resend.page is 1 to 10000");
+        check(self.auth.access_token_seconds > 0, "auth.access_token_seconds is at least 1");
+        check(self.auth.argon2_memory_kib >= 8, "auth.argon2_memory_kib is at least 8");
+        check(self.auth.argon2_passes > 0, "auth.argon2_passes is at least 1");
+        check(self.auth.password_jobs_max > 0, "auth.password_jobs_max is at least 1");
+        check(
+            self.gateway.outbox_low_bytes < self.gateway.outbox_high_bytes,
+            "gateway.outbox_low_bytes is below gateway.outbox_high_bytes",
+        );
+        check(
+            self.gateway.ping_after_ms < self.gateway.idle_timeout_ms,
+            "gateway.ping_after_ms is below gateway.idle_timeout_ms",
+        );
+        problems
+    }
+}
+
+/// A burst that was left open is two seconds' worth.
+pub(crate) fn burst(burst: u32, per_second: u32) -> u32 {
+    if burst == 0 { per_second.saturating_mul(2) } else { burst }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_example_names_every_setting_with_its_default() {
+        let example: toml::Table = EXAMPLE.parse().unwrap();
+        let default = toml::Table::try_from(Config::default()).unwrap();
+        assert_eq!(example, default);
+    }
+
+    #[test]
+    fn unknown_settings_are_refused() {
+        for bad in ["nonsense = 1", "[auth]\nsecret = 'x'", "[session]\npolicy = 3"] {
+            let table: toml::Table = bad.parse().unwrap();
+            assert!(table.try_into::<Config>().is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn all_problems_are_told_at_once() {
+        let mut config = Config::default();
+        assert_eq!(config.problems(), Vec::<String>::new());
+        config.auth.jwt_secret = "short".into();
+        config.session.policy = "any".into();
+        config.listen = "nowhere".into();
+        assert_eq!(config.problems().len(), 3);
+    }
+}

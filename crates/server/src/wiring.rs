@@ -1,0 +1,133 @@
+//! The parts put together.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context;
+use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
+use nexo_bus::Local;
+use nexo_chat::Chat;
+use nexo_chat::clock::Dice;
+use nexo_chat::rules::{Rules, SessionPolicy};
+use nexo_chat::store::Store;
+use nexo_chat::token::TokenKey;
+use nexo_gateway::{Gateway, Options};
+use nexo_store::{Embedded, Memory};
+
+use crate::clock::{SystemClock, SystemDice};
+use crate::config::{Config, burst};
+use crate::passwords::Argon2id;
+use crate::secrets::secret;
+
+/// A server ready to listen.
+pub(crate) struct Parts {
+    pub(crate) gateway: Arc<Gateway>,
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) metrics: PrometheusHandle,
+}
+
+/// Opens the store and builds everything on it.
+pub(crate) fn build(config: &Config) -> anyhow::Result<Parts> {
+    let metrics = start_metrics()?;
+    let dice: Arc<dyn Dice> = Arc::new(SystemDice);
+    let folder = Path::new(&config.data);
+    let store = open_store(config, folder)?;
+    let jwt_secret = secret(&config.auth.jwt_secret, folder, "jwt.secret", &*dice)?;
+    let metrics_token = secret(&config.metrics.token, folder, "metrics.token", &*dice)?;
+    let key = TokenKey::new(jwt_secret.as_bytes()).context("auth.jwt_secret is too short")?;
+    let auth = &config.auth;
+    let passwords = Argon2id::new(
+        auth.argon2_memory_kib,
+        auth.argon2_passes,
+        auth.password_jobs_max,
+        Arc::clone(&dice),
+    )?;
+    let chat = Chat::new(
+        Arc::clone(&store),
+        Arc::new(Local::new()),
+        Arc::new(SystemClock),
+        dice,
+        Arc::new(passwords),
+        rules(config),
+        key,
+    );
+    let page = metrics.clone();
+    let gateway = Gateway::new(
+        Arc::new(chat),
+        Options { metrics_token: Some(metrics_token), ..options(config) },
+        Box::new(move || page.render()),
+    );
+    Ok(Parts { gateway, store, metrics })
+}
+
+fn open_store(config: &Config, folder: &Path) -> anyhow::Result<Arc<dyn Store>> {
+    if config.store == "memory" {
+        std::fs::create_dir_all(folder)
+            .with_context(|| format!("cannot make {}", folder.display()))?;
+        tracing::warn!("the memory store forgets everything at the end");
+        return Ok(Memory::new());
+    }
+    let options = nexo_store::Options {
+        cache_bytes: config.embedded.cache_mib.saturating_mul(1024 * 1024),
+        ..nexo_store::Options::default()
+    };
+    let store = Embedded::open(folder, &options)
+        .with_context(|| format!("cannot open the data folder {}", folder.display()))?;
+    Ok(store)
+}
+
+fn rules(config: &Config) -> Rules {
+    let limits = &config.limits;
+    Rules {
+        session_policy: match config.session.policy.as_str() {
+            "single" => SessionPolicy::Single,
+            "per_platform" => SessionPolicy::PerPlatform,
+            _ => SessionPolicy::Multi,
+        },
+        connections_max: config.session.connections_max,
+        access_ttl_ms: config.auth.access_token_seconds.saturating_mul(1000),
+        refresh_ttl_ms: config.auth.refresh_token_seconds.saturating_mul(1000),
+        text_chars_max: limits.text_chars,
+        content_bytes_max: limits.content_bytes,
+        resend_page: config.resend.page,
+        resend_bytes_max: config.resend.page_bytes,
+        user_sends_per_second: limits.user_sends_per_second,
+        user_sends_burst: burst(limits.user_sends_burst, limits.user_sends_per_second),
+        registrations_per_minute: limits.registrations_per_minute,
+    }
+}
+
+fn options(config: &Config) -> Options {
+    let (limits, gateway) = (&config.limits, &config.gateway);
+    Options {
+        frame_bytes_max: limits.frame_bytes,
+        body_bytes_max: limits.frame_bytes,
+        auth_timeout: Duration::from_millis(gateway.auth_timeout_ms),
+        header_timeout: Duration::from_millis(gateway.header_timeout_ms),
+        ping_after_ms: gateway.ping_after_ms,
+        idle_timeout_ms: gateway.idle_timeout_ms,
+        frames_per_second: limits.connection_frames_per_second,
+        frames_burst: burst(limits.connection_frames_burst, limits.connection_frames_per_second),
+        outbox_low_bytes: gateway.outbox_low_bytes,
+        outbox_high_bytes: gateway.outbox_high_bytes,
+        unwritable_close_ms: gateway.unwritable_close_ms,
+        connections_max: limits.connections_max,
+        allowed_origins: gateway.allowed_origins.clone(),
+        metrics_token: None,
+        drain: Duration::from_millis(gateway.drain_ms),
+    }
+}
+
+/// Buckets from 50 µs to 10 s for times, powers of four for sizes and counts.
+fn start_metrics() -> anyhow::Result<PrometheusHandle> {
+    let seconds = [
+        0.000_05, 0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25,
+        0.5, 1.0, 2.5, 10.0,
+    ];
+    let sizes = [1.0, 4.0, 16.0, 64.0, 256.0, 1024.0, 4096.0, 16384.0, 65536.0, 262_144.0];
+    let builder = PrometheusBuilder::new()
+        .set_buckets_for_metric(Matcher::Suffix("_seconds".into()), &seconds)?
+        .set_buckets(&sizes)?;
+    Ok(builder.install_recorder()?)
+}

@@ -1,0 +1,142 @@
+//! A reader that stops reading costs only itself.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
+
+use std::time::{Duration, Instant};
+
+use nexo_sim::Socket;
+use nexo_sim::process::Setup;
+use nexo_sim::socket::{chat, seq};
+use tokio::net::TcpStream;
+
+#[tokio::test]
+async fn it_is_closed_others_do_not_notice_and_it_catches_up() {
+    let server = Setup::new(env!("CARGO_BIN_EXE_nexo"))
+        .with("NEXO_GATEWAY__UNWRITABLE_CLOSE_MS", "1000")
+        .start();
+    let (alice, bob) = (server.person("alice").await, server.person("bob").await);
+    let carol = server.person("carol").await;
+    let (mut a, _) = server.connect(&alice).await;
+    let (mut c, _) = server.connect(&carol).await;
+    let (stuck, _) = server.connect(&bob).await;
+    let memory_before = server.memory_bytes();
+
+    // Far more than the socket buffers and the outbox hold, and nobody reads it.
+    let body = "x".repeat(4000);
+    let (mut sent, mut worst) = (0, Duration::ZERO);
+    let since = Instant::now();
+    while since.elapsed() < Duration::from_secs(4) {
+        a.burst((0..50).map(|i| chat("bob", &format!("b{}", sent + i), &body))).await;
+        for _ in 0..50 {
+            a.expect_ack("saved").await;
+        }
+        sent += 50;
+        // Meanwhile somebody who reads is served.
+        let asked = Instant::now();
+        a.send("carol", &format!("c{sent}"), "quick").await;
+        c.expect("SINGLE_CHAT").await;
+        worst = worst.max(asked.elapsed());
+    }
+    assert!(worst < Duration::from_secs(2), "Carol waited {worst:?}");
+    let grown = server.memory_bytes().saturating_sub(memory_before);
+    let stored = sent as u64 * 4000;
+    println!("{sent} messages, {stored} bytes; memory grew by {grown}; worst {worst:?}");
+
+    // The server has ended the stuck socket: what still comes out of it is what its buffers held.
+    let ended = drain(stuck).await;
+    assert!(ended < sent, "only a part of {sent} was queued for a dead reader, it got {ended}");
+    let metrics = metrics(&server).await;
+    assert!(
+        metrics.contains(r#"nexo_sessions_ended_total{reason="slow_consumer"} 1"#),
+        "{metrics}"
+    );
+
+    // Nothing is lost: it catches up from its cursor.
+    let mut b = server.socket().await;
+    b.auth(&bob.token).await;
+    let mut seqs = Vec::new();
+    loop {
+        let frame = b.next().await;
+        match frame["type"].as_str() {
+            Some("SINGLE_CHAT") => seqs.push(seq(&frame)),
+            Some("RESEND_DONE") if frame["hasMore"] == true => {
+                b.say(serde_json::json!({ "type": "RESEND" })).await;
+            }
+            _ => break,
+        }
+    }
+    assert_eq!(seqs, (1..=sent as u64).collect::<Vec<_>>());
+}
+
+/// Reads what is left of a socket; returns how many messages it held.
+async fn drain(mut socket: Socket) -> usize {
+    let (frames, _) = socket.expect_end().await;
+    frames.iter().filter(|frame| frame["type"] == "SINGLE_CHAT").count()
+}
+
+async fn metrics(server: &nexo_sim::Server) -> String {
+    let token = std::fs::read_to_string(server.data().join("metrics.token")).unwrap();
+    server.http.get("/metrics", token.trim()).await.text
+}
+
+#[tokio::test]
+async fn a_reader_that_was_slow_for_a_moment_gets_what_was_dropped() {
+    let server = Setup::new(env!("CARGO_BIN_EXE_nexo"))
+        .with("NEXO_GATEWAY__UNWRITABLE_CLOSE_MS", "60000")
+        .with("NEXO_GATEWAY__OUTBOX_LOW_BYTES", "20000")
+        .with("NEXO_GATEWAY__OUTBOX_HIGH_BYTES", "40000")
+        .start();
+    let (alice, bob) = (server.person("alice").await, server.person("bob").await);
+    let (mut a, _) = server.connect(&alice).await;
+    let (mut b, _) = server.connect(&bob).await;
+    let body = "x".repeat(4000);
+    let count = 4000;
+    for first in (0..count).step_by(100) {
+        a.burst((first..first + 100).map(|i| chat("bob", &format!("c{i}"), &body))).await;
+        for _ in 0..100 {
+            a.expect_ack("saved").await;
+        }
+    }
+    // Bob reads again: everything arrives on this same socket, the dropped part by resend.
+    let mut seen = std::collections::BTreeSet::new();
+    while seen.len() < count {
+        let frame = b.next().await;
+        match frame["type"].as_str() {
+            Some("SINGLE_CHAT") => {
+                seen.insert(seq(&frame));
+            }
+            Some("RESEND_DONE") if frame["hasMore"] == true => {
+                b.say(serde_json::json!({ "type": "RESEND" })).await;
+            }
+            _ => {}
+        }
+    }
+    assert_eq!(seen.last(), Some(&(count as u64)));
+}
+
+#[tokio::test]
+async fn connections_that_say_nothing_are_closed() {
+    let server = Setup::new(env!("CARGO_BIN_EXE_nexo"))
+        .with("NEXO_GATEWAY__AUTH_TIMEOUT_MS", "300")
+        .with("NEXO_GATEWAY__HEADER_TIMEOUT_MS", "300")
+        .with("NEXO_GATEWAY__PING_AFTER_MS", "200")
+        .with("NEXO_GATEWAY__IDLE_TIMEOUT_MS", "1200")
+        .start();
+    // A socket without AUTH.
+    let (frames, code) = server.socket().await.expect_end().await;
+    assert_eq!((&frames[0]["reason"], code), (&serde_json::json!("auth_timeout"), Some(4001)));
+    // A connection without a request.
+    let mut tcp = TcpStream::connect(&server.http.authority).await.unwrap();
+    let mut rest = Vec::new();
+    let read = tokio::io::AsyncReadExt::read_to_end(&mut tcp, &mut rest);
+    tokio::time::timeout(Duration::from_secs(5), read).await.expect("closed in time").unwrap();
+    // An authenticated socket is asked, and then closed.
+    let alice = server.person("alice").await;
+    let (mut a, _) = server.connect(&alice).await;
+    assert_eq!(a.expect("PING").await["type"], "PING");
+    // The library answers transport pings only while it reads, so stop reading.
+    tokio::time::sleep(Duration::from_millis(2500)).await;
+    let (frames, code) = a.expect_end().await;
+    let last = frames.last().unwrap();
+    assert_eq!((&last["reason"], code), (&serde_json::json!("idle_timeout"), Some(4003)));
+}

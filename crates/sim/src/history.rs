@@ -1,0 +1,84 @@
+//! What was promised, compared with what is there.
+
+use std::collections::{BTreeMap, HashMap};
+
+use serde_json::Value;
+
+use crate::http::Http;
+use crate::person::Person;
+use crate::socket::seq;
+
+/// What one conversation's sender was told.
+#[derive(Clone, Debug, Default)]
+pub struct History {
+    /// Every send that was tried: client id → body.
+    tried: HashMap<String, String>,
+    /// Every acknowledgement: client id → (server id, seq).
+    acked: HashMap<String, (String, u64)>,
+}
+
+impl History {
+    /// Notes a send before it goes out.
+    pub fn tried(&mut self, client_id: &str, body: &str) {
+        self.tried.insert(client_id.to_owned(), body.to_owned());
+    }
+
+    /// Notes an ACK(saved). A second one must equal the first.
+    pub fn acked(&mut self, ack: &Value) {
+        let text = |field: &str| ack[field].as_str().expect("a string").to_owned();
+        let promise = (text("serverMsgId"), seq(ack));
+        let before = self.acked.insert(text("clientMsgId"), promise.clone());
+        assert!(
+            before.as_ref().is_none_or(|before| *before == promise),
+            "two different ACKs for one message: {before:?} and {ack}"
+        );
+    }
+
+    /// Sends that were tried and not acknowledged.
+    pub fn open(&self) -> Vec<(String, String)> {
+        let open = self.tried.iter().filter(|(id, _)| !self.acked.contains_key(*id));
+        open.map(|(id, body)| (id.clone(), body.clone())).collect()
+    }
+
+    /// How many were acknowledged.
+    pub fn count(&self) -> usize {
+        self.acked.len()
+    }
+
+    /// Reads the whole conversation and checks it: seqs are dense, nothing acknowledged is missing
+    /// or elsewhere, nothing is there twice, nothing is there that nobody tried.
+    pub async fn check(&self, http: &Http, reader: &Person, peer: &str) {
+        let stored = read_all(http, reader, peer).await;
+        let mut by_client_id = BTreeMap::new();
+        for (message, expect) in stored.iter().zip(1..) {
+            assert_eq!(seq(message), expect, "seqs are dense: {message}");
+            let client_id = message["clientMsgId"].as_str().expect("a client id");
+            let body = message["content"].as_str().expect("a body");
+            assert_eq!(self.tried.get(client_id).map(String::as_str), Some(body), "invented");
+            assert!(by_client_id.insert(client_id, message).is_none(), "twice: {client_id}");
+        }
+        for (client_id, (server_id, promised)) in &self.acked {
+            let message = by_client_id.get(client_id.as_str());
+            let message = message.unwrap_or_else(|| panic!("acknowledged and lost: {client_id}"));
+            assert_eq!(seq(message), *promised, "moved: {client_id}");
+            assert_eq!(message["serverMsgId"], server_id.as_str(), "renamed: {client_id}");
+        }
+    }
+}
+
+/// A whole private conversation by pages, oldest first.
+pub async fn read_all(http: &Http, reader: &Person, peer: &str) -> Vec<Value> {
+    let mut all: Vec<Value> = Vec::new();
+    loop {
+        let since = all.last().map_or(0, seq);
+        let path =
+            format!("/single-chat/message/since?peerUserId={peer}&limit=200&sinceSeq={since}");
+        let answer = http.get(&path, &reader.token).await;
+        let page = answer.data().as_array().expect("a list");
+        all.extend(page.iter().cloned());
+        if answer.body["has_more"] != true {
+            return all;
+        }
+        assert!(!page.is_empty(), "more was promised");
+    }
+}

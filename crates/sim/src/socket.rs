@@ -1,0 +1,185 @@
+//! A WebSocket that speaks the typed dialect.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use futures_util::{SinkExt, StreamExt};
+use serde_json::{Value, json};
+use tokio::net::TcpStream;
+use tokio_tungstenite::tungstenite::Message;
+use tokio_tungstenite::{WebSocketStream, client_async};
+
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// What came from the server.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Heard {
+    /// A frame.
+    Frame(Value),
+    /// The end, with its close code if there was one.
+    Closed(Option<u16>),
+}
+
+/// A client's side of a socket.
+pub struct Socket {
+    /// The raw stream, for tests that misbehave.
+    pub stream: WebSocketStream<TcpStream>,
+    waiting: VecDeque<Value>,
+}
+
+impl Socket {
+    /// Connects; says nothing yet.
+    pub async fn open(authority: &str) -> Self {
+        let tcp = TcpStream::connect(authority).await.expect("a connection");
+        tcp.set_nodelay(true).expect("a live socket");
+        let url = format!("ws://{authority}/ws");
+        let (stream, _) = client_async(url, tcp).await.expect("a handshake");
+        Self { stream, waiting: VecDeque::new() }
+    }
+
+    /// Says who it is and expects to be believed.
+    pub async fn auth(&mut self, token: &str) -> Value {
+        self.say(json!({ "type": "AUTH", "token": token })).await;
+        self.expect("AUTH_OK").await
+    }
+
+    /// Sends a frame.
+    pub async fn say(&mut self, frame: Value) {
+        self.text(&frame.to_string()).await;
+    }
+
+    /// Sends text as it is.
+    pub async fn text(&mut self, text: &str) {
+        self.stream.send(Message::text(text)).await.expect("the socket is open");
+    }
+
+    /// Sends text, or says that the socket is gone.
+    pub async fn try_text(&mut self, text: &str) -> Result<(), Box<dyn std::error::Error>> {
+        Ok(self.stream.send(Message::text(text)).await?)
+    }
+
+    /// Sends many frames with one flush.
+    pub async fn burst(&mut self, frames: impl IntoIterator<Item = Value>) {
+        for frame in frames {
+            let frame = Message::text(frame.to_string());
+            self.stream.feed(frame).await.expect("the socket is open");
+        }
+        self.stream.flush().await.expect("the socket is open");
+    }
+
+    /// The next thing heard.
+    pub async fn hear(&mut self) -> Heard {
+        if let Some(frame) = self.waiting.pop_front() {
+            return Heard::Frame(frame);
+        }
+        tokio::time::timeout(PATIENCE, self.receive()).await.expect("something in time")
+    }
+
+    async fn receive(&mut self) -> Heard {
+        loop {
+            match self.stream.next().await {
+                Some(Ok(Message::Text(text))) => {
+                    let frame = serde_json::from_str(&text).expect("frames are JSON");
+                    return Heard::Frame(frame);
+                }
+                Some(Ok(Message::Close(close))) => {
+                    return Heard::Closed(close.map(|close| close.code.into()));
+                }
+                Some(Ok(_)) => {}
+                Some(Err(_)) | None => return Heard::Closed(None),
+            }
+        }
+    }
+
+    /// The next frame; panics if the socket closed instead.
+    pub async fn next(&mut self) -> Value {
+        match self.hear().await {
+            Heard::Frame(frame) => frame,
+            Heard::Closed(code) => panic!("closed with {code:?} instead of a frame"),
+        }
+    }
+
+    /// The next frame of a type, keeping the others for later.
+    pub async fn expect(&mut self, kind: &str) -> Value {
+        self.find(|frame| frame["type"] == kind, kind).await
+    }
+
+    /// The next ACK of a type, keeping the others for later.
+    pub async fn expect_ack(&mut self, ack_type: &str) -> Value {
+        self.find(|frame| frame["type"] == "ACK" && frame["ackType"] == ack_type, ack_type).await
+    }
+
+    async fn find(&mut self, fits: impl Fn(&Value) -> bool, what: &str) -> Value {
+        if let Some(at) = self.waiting.iter().position(&fits) {
+            return self.waiting.remove(at).expect("it was there");
+        }
+        loop {
+            let heard = tokio::time::timeout(PATIENCE, self.receive()).await;
+            match heard.unwrap_or_else(|_| panic!("no {what} in time; kept: {:?}", self.waiting)) {
+                Heard::Frame(frame) if fits(&frame) => return frame,
+                Heard::Frame(frame) => self.waiting.push_back(frame),
+                Heard::Closed(code) => panic!("closed with {code:?} before {what}"),
+            }
+        }
+    }
+
+    /// All frames up to one of a type, which is left out.
+    pub async fn until(&mut self, kind: &str) -> Vec<Value> {
+        let mut frames = Vec::new();
+        loop {
+            let frame = self.next().await;
+            if frame["type"] == kind {
+                return frames;
+            }
+            frames.push(frame);
+        }
+    }
+
+    /// Expects nothing for a moment: sends a PING and hears the PONG first.
+    pub async fn expect_silence(&mut self) {
+        self.say(json!({ "type": "PING" })).await;
+        let frame = self.next().await;
+        assert_eq!(frame["type"], "PONG", "expected silence, heard {frame}");
+    }
+
+    /// Expects the end; returns the frames before it and the close code.
+    pub async fn expect_end(&mut self) -> (Vec<Value>, Option<u16>) {
+        let mut frames = Vec::new();
+        loop {
+            match self.hear().await {
+                Heard::Frame(frame) => frames.push(frame),
+                Heard::Closed(code) => return (frames, code),
+            }
+        }
+    }
+
+    /// Sends a text to somebody and returns its ACK(saved).
+    pub async fn send(&mut self, to: &str, client_id: &str, body: &str) -> Value {
+        self.say(chat(to, client_id, body)).await;
+        self.find(
+            |frame| {
+                frame["clientMsgId"] == client_id
+                    && (frame["type"] == "ERROR" || frame["ackType"] == "saved")
+            },
+            "the answer to a send",
+        )
+        .await
+    }
+
+    /// Acknowledges a message.
+    pub async fn ack(&mut self, ack_type: &str, to: &str, message: &Value) {
+        let id = &message["serverMsgId"];
+        self.say(json!({ "type": "ACK", "ackType": ack_type, "serverMsgId": id, "to": to })).await;
+    }
+}
+
+/// A send as a frame.
+pub fn chat(to: &str, client_id: &str, body: &str) -> Value {
+    json!({ "type": "SINGLE_CHAT", "clientMsgId": client_id, "to": to, "body": body })
+}
+
+/// A frame's seq.
+pub fn seq(frame: &Value) -> u64 {
+    let seq = frame["msgSeq"].as_str().unwrap_or_else(|| panic!("no seq in {frame}"));
+    seq.parse().expect("a number")
+}
