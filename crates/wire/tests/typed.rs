@@ -1,0 +1,143 @@
+//! The typed dialect under arbitrary input: a refusal at worst, never a panic, nothing bent.
+
+use nexo_chat::command::{Command, Saved};
+use nexo_chat::ids::{ClientMsgId, ConversationId, MessageId, Millis, Seq, UserId};
+use nexo_chat::model::{Content, ContentKind, Message};
+use nexo_wire::typed::{self, Inbound};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+fn any_json() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        any::<u64>().prop_map(Value::from),
+        any::<f64>().prop_map(Value::from),
+        ".{0,40}".prop_map(Value::from),
+    ];
+    leaf.prop_recursive(3, 20, 4, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+            prop::collection::btree_map(".{0,8}", inner, 0..4)
+                .prop_map(|map| Value::Object(map.into_iter().collect())),
+        ]
+    })
+}
+
+/// Frames that are almost right: known types and fields with any values.
+fn almost_a_frame() -> impl Strategy<Value = Value> {
+    let kind = prop_oneof![
+        Just("AUTH"),
+        Just("REAUTH"),
+        Just("PING"),
+        Just("PONG"),
+        Just("SINGLE_CHAT"),
+        Just("ACK"),
+        Just("RESEND"),
+        Just("GROUP_CHAT"),
+        Just(""),
+    ];
+    let field = prop_oneof![
+        Just("token"),
+        Just("clientMsgId"),
+        Just("serverMsgId"),
+        Just("msgSeq"),
+        Just("to"),
+        Just("ackType"),
+        Just("msgType"),
+        Just("body"),
+        Just("extra"),
+        Just("cursors"),
+        Just("from"),
+    ];
+    (kind, prop::collection::btree_map(field, any_json(), 0..8)).prop_map(|(kind, fields)| {
+        let mut frame = json!({ "type": kind });
+        for (name, value) in fields {
+            frame[name] = value;
+        }
+        frame
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
+    #[test]
+    fn any_text_is_read_or_refused(text in ".*") {
+        let _ = typed::decode(&text).is_ok();
+    }
+
+    #[test]
+    fn any_frame_is_read_or_refused(frame in almost_a_frame()) {
+        let text = frame.to_string();
+        if let Err(refused) = typed::decode(&text) {
+            // The refusal can be said, and echoes only what was given.
+            let said = typed::refusal(refused.reason, &refused.echo, Millis(1));
+            let said: Value = serde_json::from_str(&said).unwrap();
+            prop_assert_eq!(&said["type"], "ERROR");
+            prop_assert!(said["clientMsgId"].as_str().is_none_or(|id| id.chars().count() <= 128));
+        }
+    }
+
+    #[test]
+    fn a_cut_frame_is_refused(at in 0_usize..60) {
+        let whole = r#"{"type":"SINGLE_CHAT","clientMsgId":"c","to":"b","body":"x"}"#;
+        prop_assume!(at < whole.len());
+        prop_assert!(typed::decode(&whole[..at]).is_err());
+    }
+
+    #[test]
+    fn text_and_ids_survive_both_ways(body in "\\PC{1,200}", client_id in "[ -~]{1,64}", seq: u64) {
+        let frame = json!({ "type": "SINGLE_CHAT", "clientMsgId": client_id, "to": "bob", "body": body });
+        let decoded = typed::decode(&frame.to_string()).unwrap();
+        prop_assert_eq!(decoded.echo.client_msg_id.as_deref(), Some(client_id.as_str()));
+        let Inbound::Command(Command::Send(outgoing)) = decoded.inbound else { panic!() };
+        prop_assert_eq!(&outgoing.content.body[..], body.as_bytes());
+
+        let alice = UserId::parse("alice").unwrap();
+        let message = Arc::new(Message {
+            id: MessageId::of(&alice, &outgoing.client_id),
+            conversation: ConversationId::private(&alice, &outgoing.to),
+            seq: Seq(seq),
+            sender: alice,
+            client_id: outgoing.client_id,
+            sent_at: Millis(5),
+            content: outgoing.content,
+        });
+        let push: Value = serde_json::from_str(&typed::message(&message)).unwrap();
+        prop_assert_eq!(&push["body"], &Value::from(body));
+        prop_assert_eq!(&push["clientMsgId"], &Value::from(client_id));
+        prop_assert_eq!(&push["msgSeq"], &Value::from(seq.to_string()));
+        let ack: Value =
+            serde_json::from_str(&typed::saved(&Saved { message, duplicate: false })).unwrap();
+        prop_assert_eq!(&ack["serverMsgId"], &push["serverMsgId"]);
+    }
+}
+
+fn sent(frame: &Value) -> nexo_chat::command::Outgoing {
+    match typed::decode(&frame.to_string()).unwrap().inbound {
+        Inbound::Command(Command::Send(outgoing)) => outgoing,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn ids_may_be_numbers_and_types_names_or_numbers() {
+    let mut frame = json!({ "type": "SINGLE_CHAT", "clientMsgId": 17, "to": 42, "body": "x" });
+    assert_eq!(sent(&frame).client_id, ClientMsgId::parse("17").unwrap());
+    assert_eq!(sent(&frame).to.as_str(), "42");
+    for (kind, expect) in [
+        (json!("TEXT"), ContentKind::TEXT),
+        (json!("image"), ContentKind::IMAGE),
+        (json!(100), ContentKind::CUSTOM),
+        (json!("5"), ContentKind::FILE),
+    ] {
+        frame["msgType"] = kind;
+        assert_eq!(sent(&frame).content.kind, expect);
+    }
+    let plain = Content::text("x");
+    frame.as_object_mut().unwrap().remove("msgType");
+    assert_eq!(sent(&frame).content, plain);
+}
