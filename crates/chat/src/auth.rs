@@ -1,6 +1,7 @@
 //! Who is asking: accounts, sign-ins, tokens, and which devices may be there at once.
 
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use data_encoding::BASE64URL_NOPAD;
 
@@ -98,7 +99,7 @@ pub async fn login(
     user_id: &str,
     password: String,
     platform: Platform,
-) -> Result<(Tokens, User), Error> {
+) -> Result<(Tokens, Arc<User>), Error> {
     let now = chat.clock.now();
     let id = UserId::parse(user_id).map_err(|_| Reason::LoginFailed)?;
     let tries = &chat.logins;
@@ -169,7 +170,7 @@ fn tokens(chat: &Chat, user: &User, login: &Login, refresh: String) -> Result<To
 }
 
 /// Gives a new pair of tokens for a refresh token, once.
-pub async fn refresh(chat: &Chat, refresh: &str) -> Result<(Tokens, User), Error> {
+pub async fn refresh(chat: &Chat, refresh: &str) -> Result<(Tokens, Arc<User>), Error> {
     let now = chat.clock.now();
     let (next, next_hash) = new_refresh(chat);
     let expires_at = now.plus(chat.rules.refresh_ttl_ms);
@@ -328,7 +329,7 @@ pub async fn change_password(
         return Err(Reason::TooManyRequests.into());
     }
     let user = chat.store.user(&caller.user).await?.ok_or(Reason::SessionInvalid)?;
-    if !chat.passwords.verify(old, Some(user.password_hash)).await? {
+    if !chat.passwords.verify(old, Some(user.password_hash.clone())).await? {
         chat.logins.account.take(caller.user.clone(), now);
         return Err(Reason::LoginFailed.into());
     }

@@ -91,7 +91,8 @@ pub trait Store: Send + Sync {
     ///
     /// The place in the order is taken when this is *called*, not when the future is polled, so
     /// calls made one after the other get increasing seqs. Dropping the future does not undo it.
-    /// The first message of a private conversation makes both people members of it.
+    /// The first message of a private conversation makes both people members of it. A sender who
+    /// is no member has no cursors to move.
     /// An error means "unknown": the same call again gives the one outcome.
     fn append(&self, permit: Permit, draft: Draft) -> Stored<'static, Appended>;
 
@@ -144,8 +145,8 @@ pub trait Store: Send + Sync {
     /// Creates an account; `false` if the id is taken. Durable when it returns.
     fn create_user(&self, user: User) -> Stored<'_, bool>;
 
-    /// The account, if there is one.
-    fn user(&self, id: &UserId) -> Stored<'_, Option<User>>;
+    /// The account, if there is one. Asked for every send, so it is shared, not copied.
+    fn user(&self, id: &UserId) -> Stored<'_, Option<Arc<User>>>;
 
     /// Changes a profile and returns it as it is now; `None` without such a user.
     fn update_profile(&self, id: &UserId, change: ProfileChange) -> Stored<'_, Option<Profile>>;
@@ -156,7 +157,8 @@ pub trait Store: Send + Sync {
 
     // Sign-ins
 
-    /// Keeps a new sign-in. Forgets the user's sign-ins that ended or expired before `now`.
+    /// Keeps a new sign-in. Forgets the user's sign-ins that ended or expired (`expires_at <=
+    /// now`), and ends the oldest live ones beyond 64.
     fn create_login(&self, login: Login, now: Millis) -> Stored<'_, ()>;
 
     /// A sign-in, ended or not, as long as it is remembered.
@@ -171,8 +173,8 @@ pub trait Store: Send + Sync {
         now: Millis,
     ) -> Stored<'_, Rotated>;
 
-    /// Ends those of a user's live sign-ins that `which` picks, and returns their ids. For good:
-    /// an ended sign-in never comes back.
+    /// Ends those of a user's live sign-ins that `which` picks, and returns their ids in order. For
+    /// good: an ended sign-in never comes back.
     fn end_logins(
         &self,
         user: &UserId,
@@ -184,6 +186,6 @@ pub trait Store: Send + Sync {
     /// Why the store cannot be relied on, or `Ok`.
     fn health(&self) -> Result<(), StoreError>;
 
-    /// Makes everything durable and stops. Later appends fail.
+    /// Makes everything durable and stops. Later writes fail; reads go on.
     fn close(&self) -> Stored<'_, ()>;
 }

@@ -270,8 +270,8 @@ impl Store for Memory {
         })
     }
 
-    fn user(&self, id: &UserId) -> Stored<'_, Option<User>> {
-        self.act(|state| state.users.get(id).cloned())
+    fn user(&self, id: &UserId) -> Stored<'_, Option<Arc<User>>> {
+        self.act(|state| state.users.get(id).cloned().map(Arc::new))
     }
 
     fn update_profile(&self, id: &UserId, change: ProfileChange) -> Stored<'_, Option<Profile>> {

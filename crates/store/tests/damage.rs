@@ -36,7 +36,7 @@ fn draft(to: &str, n: u64, bytes: usize) -> Draft {
 #[derive(PartialEq)]
 struct Seen {
     messages: Vec<Vec<Arc<Message>>>,
-    account: Option<User>,
+    account: Option<Arc<User>>,
     unread: Vec<u64>,
 }
 

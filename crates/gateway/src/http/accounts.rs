@@ -118,7 +118,7 @@ pub(super) async fn info(
             None => caller.user,
         };
         let user = profile::profile(&gateway.chat, &id).await?;
-        Ok::<_, Error>(UserInfo::from(&user))
+        Ok::<_, Error>(UserInfo::from(&*user))
     };
     asked.answer(found.await)
 }

@@ -14,7 +14,7 @@ pub(super) async fn taken_once(opener: Arc<dyn Opener>) {
     let mut impostor = account("alice");
     impostor.password_hash = "other".into();
     assert!(!store.create_user(impostor).await.unwrap());
-    assert_eq!(store.user(&user("alice")).await.unwrap(), Some(account("alice")));
+    assert_eq!(store.user(&user("alice")).await.unwrap(), Some(Arc::new(account("alice"))));
     assert!(store.create_user(account("Alice")).await.unwrap(), "ids tell capitals apart");
 }
 
@@ -35,7 +35,7 @@ pub(super) async fn one_wins(opener: Arc<dyn Opener>) {
         }
     }
     assert_eq!(winners.len(), 1);
-    assert_eq!(store.user(&user("alice")).await.unwrap(), winners.pop());
+    assert_eq!(store.user(&user("alice")).await.unwrap(), winners.pop().map(Arc::new));
 }
 
 pub(super) async fn profile_changes(opener: Arc<dyn Opener>) {

@@ -220,8 +220,8 @@ impl Store for Embedded {
         self.submit(CHANGE_BYTES, |pending| accounts::create(pending, user))
     }
 
-    fn user(&self, id: &UserId) -> Stored<'_, Option<User>> {
-        self.look(|core| Ok(core.users.get(&core.engine, id)?.map(|user| User::clone(&user))))
+    fn user(&self, id: &UserId) -> Stored<'_, Option<Arc<User>>> {
+        self.look(|core| core.users.get(&core.engine, id))
     }
 
     fn update_profile(&self, id: &UserId, change: ProfileChange) -> Stored<'_, Option<Profile>> {

@@ -1,0 +1,103 @@
+//! Rules of the repository that no compiler checks.
+
+use std::path::{Path, PathBuf};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn read(path: impl AsRef<Path>) -> String {
+    std::fs::read_to_string(root().join(path)).expect("a file of the repository")
+}
+
+/// Every file below a folder.
+fn files(folder: &str, extension: &str) -> Vec<PathBuf> {
+    let (mut found, mut folders) = (Vec::new(), vec![root().join(folder)]);
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).expect("a folder").flatten() {
+            let path = entry.path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|known| known == extension) {
+                found.push(path);
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn every_path_the_documents_name_exists() {
+    let documents = [
+        "README.md",
+        "ARCHITECTURE.md",
+        "CONTRIBUTING.md",
+        "docs/operating.md",
+        "docs/testing.md",
+        "docs/protocol/typed.md",
+    ];
+    for document in documents {
+        for quoted in read(document).split('`').skip(1).step_by(2) {
+            let is_path = quoted.starts_with("crates/") || quoted.starts_with("docs/");
+            if is_path && !quoted.contains(' ') {
+                assert!(root().join(quoted).exists(), "{document} names {quoted}");
+            }
+        }
+    }
+}
+
+#[test]
+fn links_between_documents_lead_somewhere() {
+    for document in ["README.md", "docs/operating.md", "docs/protocol/typed.md"] {
+        let folder = Path::new(document).parent().expect("a folder");
+        for link in read(document).split("](").skip(1) {
+            let target = link.split(')').next().expect("a target");
+            assert!(root().join(folder).join(target).exists(), "{document} links to {target}");
+        }
+    }
+}
+
+#[test]
+fn policy_is_pure() {
+    for path in files("crates/chat/src/policy", "rs") {
+        let text = std::fs::read_to_string(&path).expect("a file");
+        for word in ["async ", ".await", "std::fs", "std::net", "tracing::", "Instant", "Mutex"] {
+            assert!(!text.contains(word), "{} has {word}", path.display());
+        }
+    }
+}
+
+#[test]
+fn the_domain_has_no_runtime() {
+    let manifest = read("crates/chat/Cargo.toml");
+    for runtime in ["tokio", "axum", "hyper", "fjall"] {
+        assert!(!manifest.contains(runtime), "chat depends on {runtime}");
+    }
+}
+
+#[test]
+fn numbers_of_errors_live_in_one_file() {
+    let known = ["codes.rs"];
+    for path in files("crates", "rs") {
+        let name = path.file_name().expect("a name").to_string_lossy().into_owned();
+        let is_test = path.components().any(|part| part.as_os_str() == "tests");
+        if known.contains(&name.as_str()) || is_test {
+            continue;
+        }
+        let text = std::fs::read_to_string(&path).expect("a file");
+        for code in ["4401", "4403", "4100", "2007", "client_msg_id_conflict\""] {
+            assert!(!text.contains(code), "{} knows the code {code}", path.display());
+        }
+    }
+}
+
+#[test]
+fn every_dependency_is_explained() {
+    let manifest: toml::Table = read("Cargo.toml").parse().expect("a manifest");
+    let page = read("ARCHITECTURE.md").to_lowercase();
+    let names = manifest["workspace"]["dependencies"].as_table().expect("dependencies").keys();
+    for name in names.filter(|name| !name.starts_with("nexo-")) {
+        let short = name.split('-').next().expect("a name");
+        assert!(page.contains(short), "ARCHITECTURE.md does not say what {name} is for");
+    }
+}
