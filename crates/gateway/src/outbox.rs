@@ -82,6 +82,17 @@ impl Outbox {
         true
     }
 
+    /// Queues a frame of the backlog, which nobody would bring again: never dropped, even if others
+    /// have filled the outbox since it had room.
+    pub fn push_backlog(&self, frame: Frame, now: Millis) {
+        let mut state = self.state();
+        state.bytes += frame.bytes();
+        state.queue.push_back(frame);
+        if state.bytes > self.high_bytes {
+            state.full_since.get_or_insert(now);
+        }
+    }
+
     /// Puts a frame before everything that waits.
     pub fn push_first(&self, frame: Frame) {
         let mut state = self.state();
@@ -171,6 +182,15 @@ mod tests {
         assert!(outbox.take_recovered(), "something had been dropped");
         assert!(!outbox.take_recovered());
         assert!(outbox.push(frame(1), Millis(10)));
+    }
+
+    #[test]
+    fn a_backlog_is_never_dropped() {
+        let outbox = Outbox::new(20, 40);
+        outbox.push(frame(41), Millis(7));
+        assert!(!outbox.push(frame(1), Millis(8)));
+        outbox.push_backlog(frame(2), Millis(9));
+        assert_eq!((outbox.bytes(), outbox.full_since()), (43, Some(Millis(7))));
     }
 
     #[test]

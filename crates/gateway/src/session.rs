@@ -341,17 +341,16 @@ impl Session {
         self.backlog.push_back(Backlog::Done { has_more: page.has_more });
     }
 
-    /// Moves the backlog into the outbox as far as there is room, so that it is never dropped.
+    /// Moves the backlog into the outbox as far as there is room.
     fn feed(&mut self) {
         let now = self.now();
         while !self.backlog.is_empty() && self.connection.outbox.has_room() {
-            match self.backlog.pop_front() {
-                Some(Backlog::Message(message)) => self.push(typed::message(&message), now),
-                Some(Backlog::Done { has_more }) => {
-                    self.push(typed::resend_done(has_more, now), now);
-                }
+            let frame = match self.backlog.pop_front() {
+                Some(Backlog::Message(message)) => typed::message(&message),
+                Some(Backlog::Done { has_more }) => typed::resend_done(has_more, now),
                 None => break,
-            }
+            };
+            self.connection.outbox.push_backlog(frame.into(), now);
         }
         if self.backlog.is_empty() {
             self.backlog = VecDeque::new(); // an idle socket keeps no buffer
