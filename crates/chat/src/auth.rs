@@ -8,12 +8,12 @@ use data_encoding::BASE64URL_NOPAD;
 use crate::bus::Place;
 use crate::chat::Chat;
 use crate::command::{Event, Logins};
-use crate::ids::{ConnectionId, LoginId, Platform, UserId};
+use crate::ids::{ConnectionId, LoginId, Millis, Platform, UserId};
 use crate::model::{Caller, Login, Profile, User};
 use crate::policy::{account, session};
 use crate::reason::{Error, Reason};
-use crate::rules::Rules;
-use crate::store::Rotated;
+use crate::rules::{Rules, SessionPolicy};
+use crate::store::{Rotated, SignedIn};
 use crate::throttle::Throttle;
 use crate::token::Claims;
 
@@ -25,7 +25,35 @@ pub(crate) struct Throttles {
     registrations: Throttle<IpAddr>,
 }
 
+/// A try at a password, counted before the password is looked at, so that many at once count too.
+struct Try<'a> {
+    throttles: &'a Throttles,
+    account: UserId,
+    from: IpAddr,
+    at: Millis,
+}
+
+impl Try<'_> {
+    /// It was the right password: the try does not count.
+    fn succeeded(self) {
+        let Self { throttles, account, from, at } = self;
+        throttles.account_from_address.give_back((account.clone(), from), at);
+        throttles.account.give_back(account, at);
+        throttles.address.give_back(from, at);
+    }
+}
+
 impl Throttles {
+    fn begin(&self, account: &UserId, from: IpAddr, at: Millis) -> Result<Try<'_>, Reason> {
+        let may_try = self.account_from_address.take((account.clone(), from), at)
+            && self.account.take(account.clone(), at)
+            && self.address.take(from, at);
+        if !may_try {
+            return Err(Reason::TooManyRequests);
+        }
+        Ok(Try { throttles: self, account: account.clone(), from, at })
+    }
+
     pub(crate) fn new(rules: &Rules) -> Self {
         Self {
             account_from_address: Throttle::per_minute(5),
@@ -64,7 +92,7 @@ pub async fn register(chat: &Chat, from: IpAddr, wanted: Register) -> Result<Use
     account::good_profile(&wanted.profile)?;
     let given = wanted.user_id.as_deref().map(UserId::parse).transpose()?;
     let now = chat.clock.now();
-    if !chat.logins.registrations.take(from, now) {
+    if !chat.logins.registrations.take(from, chat.clock.ticks()) {
         return Err(Reason::TooManyRequests.into());
     }
     if let Some(id) = &given
@@ -102,25 +130,20 @@ pub async fn login(
 ) -> Result<(Tokens, Arc<User>), Error> {
     let now = chat.clock.now();
     let id = UserId::parse(user_id).map_err(|_| Reason::LoginFailed)?;
-    let tries = &chat.logins;
-    let may_try = tries.account_from_address.has((id.clone(), from), now)
-        && tries.account.has(id.clone(), now)
-        && tries.address.has(from, now);
-    if !may_try {
-        return Err(Reason::TooManyRequests.into());
-    }
+    let this_try = chat.logins.begin(&id, from, chat.clock.ticks())?;
     let user = chat.store.user(&id).await?;
     let hash = user.as_ref().map(|user| user.password_hash.clone());
     // Very long passwords are never right and not worth hashing.
     let right = password.len() <= 512 && chat.passwords.verify(password, hash).await?;
-    let (Some(user), true) = (user, right) else {
-        tries.account_from_address.take((id.clone(), from), now);
-        tries.account.take(id, now);
-        tries.address.take(from, now);
-        return Err(Reason::LoginFailed.into());
-    };
+    let (Some(user), true) = (user, right) else { return Err(Reason::LoginFailed.into()) };
+    this_try.succeeded();
     let (login, refresh) = new_login(chat, &user, platform);
-    chat.store.create_login(login.clone(), now).await?;
+    // A password that was changed since it was looked at signs nobody in.
+    let kept = chat.store.create_login(login, user.session_version, now).await?;
+    let SignedIn { login, ended } = kept.ok_or(Reason::LoginFailed)?;
+    if !ended.is_empty() {
+        end(chat, &user.id, Logins::These(ended), Reason::SessionInvalid);
+    }
     close_excluded(chat, &login).await?;
     let tokens = tokens(chat, &user, &login, refresh)?;
     Ok((tokens, user))
@@ -139,6 +162,7 @@ fn new_login(chat: &Chat, user: &User, platform: Platform) -> (Login, String) {
         expires_at: now.plus(chat.rules.refresh_ttl_ms),
         refresh_hash,
         previous_hash: None,
+        rotated_at: now,
         ended: false,
     };
     (login, refresh)
@@ -174,7 +198,8 @@ pub async fn refresh(chat: &Chat, refresh: &str) -> Result<(Tokens, Arc<User>), 
     let now = chat.clock.now();
     let (next, next_hash) = new_refresh(chat);
     let expires_at = now.plus(chat.rules.refresh_ttl_ms);
-    match chat.store.rotate(hash_of(refresh), next_hash, expires_at, now).await? {
+    let grace_ms = chat.rules.refresh_grace_ms;
+    match chat.store.rotate(hash_of(refresh), next_hash, expires_at, now, grace_ms).await? {
         Rotated::Done(login) => {
             let user = chat.store.user(&login.user).await?.ok_or(Reason::InvalidRefreshToken)?;
             Ok((tokens(chat, &user, &login, next)?, user))
@@ -266,10 +291,13 @@ async fn settle(
 async fn end_older(
     chat: &Chat,
     login: LoginId,
-    since: crate::ids::Millis,
+    since: Millis,
     place: &Place,
 ) -> Result<Vec<LoginId>, Error> {
     let policy = chat.rules.session_policy;
+    if policy == SessionPolicy::Multi {
+        return Ok(Vec::new());
+    }
     let newcomer = place.clone();
     let which = move |other: &Login| {
         let its_place = Place { platform: other.platform, login: other.id, ..newcomer.clone() };
@@ -324,15 +352,15 @@ pub async fn change_password(
     new: String,
 ) -> Result<(), Error> {
     account::good_password(&new)?;
-    let now = chat.clock.now();
-    if !chat.logins.account.has(caller.user.clone(), now) {
+    let at = chat.clock.ticks();
+    if !chat.logins.account.take(caller.user.clone(), at) {
         return Err(Reason::TooManyRequests.into());
     }
     let user = chat.store.user(&caller.user).await?.ok_or(Reason::SessionInvalid)?;
     if !chat.passwords.verify(old, Some(user.password_hash.clone())).await? {
-        chat.logins.account.take(caller.user.clone(), now);
         return Err(Reason::LoginFailed.into());
     }
+    chat.logins.account.give_back(caller.user.clone(), at);
     let hash = chat.passwords.hash(new).await?;
     chat.store.change_password(&caller.user, hash).await?.ok_or(Reason::SessionInvalid)?;
     end(chat, &caller.user, Logins::All, Reason::SessionInvalid);

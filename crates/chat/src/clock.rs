@@ -6,6 +6,9 @@ use crate::ids::Millis;
 pub trait Clock: Send + Sync {
     /// Now, by this server's clock. May jump either way; nothing durable depends on its order.
     fn now(&self) -> Millis;
+
+    /// Milliseconds that only ever grow, for measuring how long something lasts.
+    fn ticks(&self) -> Millis;
 }
 
 /// Throws unpredictable bytes: for tokens and ids nobody may guess.

@@ -3,7 +3,7 @@
 //! No sockets, no disk, no runtime. In reading order:
 //!
 //! - [`ids`]: names of things, each its own type
-//! - [`model`]: the things themselves
+//! - [`model`]: the things themselves; [`progress`]: how cursors move
 //! - [`command`]: everything a person can ask and everything they can hear
 //! - [`reason`]: everything they can be refused for
 //! - [`rules`]: the numbers and choices an operator may set
@@ -25,6 +25,7 @@ pub mod model;
 pub mod passwords;
 pub mod policy;
 pub mod profile;
+pub mod progress;
 pub mod read;
 pub mod reason;
 pub mod rules;

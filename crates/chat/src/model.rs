@@ -73,6 +73,8 @@ pub struct Login {
     pub refresh_hash: [u8; 32],
     /// BLAKE3 of the one before: whoever shows it again holds a copy, which ends the sign-in.
     pub previous_hash: Option<[u8; 32]>,
+    /// When that happened.
+    pub rotated_at: Millis,
     /// Set once it ended.
     pub ended: bool,
 }
@@ -208,6 +210,15 @@ pub struct Message {
     pub sent_at: Millis,
     /// What it says.
     pub content: Content,
+}
+
+impl Message {
+    /// About how many bytes it costs to hold or to send.
+    pub fn weight(&self) -> usize {
+        let content = &self.content;
+        let extra = content.extra.iter().map(|(key, value)| key.len() + value.len() + 64);
+        512 + content.body.len() + extra.sum::<usize>() + content.mentions.len() * 64
+    }
 }
 
 /// A message that became durable, and the socket it came through.

@@ -9,7 +9,7 @@ use crate::invariants::cursors_moved_well;
 use crate::model::{Caller, CursorKind, Message, Standing};
 use crate::policy::read::may_acknowledge;
 use crate::reason::{Error, Reason};
-use crate::store::{Moved, Order};
+use crate::store::{Limit, Moved, Order};
 
 /// Moves the caller's cursor up to a message and tells its sender.
 pub async fn acknowledge(chat: &Chat, caller: &Caller, ack: &Acknowledge) -> Result<Moved, Error> {
@@ -140,8 +140,14 @@ async fn read(
         return Ok(Listed { items: Vec::new(), has_more: false });
     };
     let (first, last) = range(&standing);
-    let messages = chat.store.messages(conversation, first..=last, limit + 1, order).await?;
-    Ok(Listed::cut(messages, limit))
+    let limit = Limit { count: limit, bytes: chat.rules.page_bytes_max };
+    let items = chat.store.messages(conversation, first..=last, limit, order).await?;
+    // Seqs are dense, so the last one read tells whether the range is done.
+    let has_more = items.last().is_some_and(|message| match order {
+        Order::Ascending => message.seq < last,
+        Order::Descending => message.seq > first,
+    });
+    Ok(Listed { items, has_more })
 }
 
 /// A line of the conversation list.
@@ -175,9 +181,10 @@ pub async fn conversations(
     for standing in page.items {
         let Some(peer) = standing.conversation.peer_of(&caller.user) else { continue };
         let newest = standing.visible_max();
+        let one = Limit { count: 1, bytes: 0 };
         let last = chat
             .store
-            .messages(&standing.conversation, newest..=newest, 1, Order::Descending)
+            .messages(&standing.conversation, newest..=newest, one, Order::Descending)
             .await?;
         let peer_standing = chat.store.standing(&peer, &standing.conversation).await?;
         let peer_read = peer_standing.map_or(Seq::ZERO, |standing| standing.cursors.read);

@@ -28,10 +28,14 @@ pub struct Rules {
     pub text_chars_max: usize,
     /// Bytes of any other content, and of the extra map.
     pub content_bytes_max: usize,
+    /// Entries of the extra map.
+    pub extra_entries_max: usize,
+    /// How long a rotated refresh token is only refused, before showing it ends the sign-in.
+    pub refresh_grace_ms: u64,
     /// Messages of one resend page.
     pub resend_page: usize,
-    /// Bytes of message bodies in one resend page.
-    pub resend_bytes_max: usize,
+    /// Bytes of one page of messages, sent again or read.
+    pub page_bytes_max: usize,
     /// Sends of one user per second; zero is no limit.
     pub user_sends_per_second: u32,
     /// Sends of one user in a burst.
@@ -49,8 +53,10 @@ impl Default for Rules {
             refresh_ttl_ms: 30 * 24 * 60 * 60 * 1000,
             text_chars_max: 4096,
             content_bytes_max: 64 * 1024,
+            extra_entries_max: 32,
+            refresh_grace_ms: 10_000,
             resend_page: 200,
-            resend_bytes_max: 1024 * 1024,
+            page_bytes_max: 1024 * 1024,
             user_sends_per_second: 30,
             user_sends_burst: 60,
             registrations_per_minute: 600,

@@ -17,8 +17,7 @@ pub async fn send(
     caller: &Caller,
     outgoing: Outgoing,
 ) -> Result<Boxed<'static, Result<Saved, Error>>, Error> {
-    let now = chat.clock.now();
-    if !chat.sends.take(caller.user.clone(), now) {
+    if !chat.sends.take(caller.user.clone(), chat.clock.ticks()) {
         return Err(Reason::TooManyRequests.into());
     }
     let facts = Facts { receiver_exists: chat.store.user(&outgoing.to).await?.is_some() };
@@ -28,7 +27,7 @@ pub async fn send(
         sender: caller.user.clone(),
         client_id: outgoing.client_id,
         content: outgoing.content,
-        sent_at: now,
+        sent_at: chat.clock.now(),
         origin: caller.connection,
     };
     let appended = chat.store.append(permit, draft);

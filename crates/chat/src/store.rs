@@ -42,14 +42,39 @@ pub enum Appended {
     Conflict,
 }
 
+/// How much of a list: so many, and about so many bytes, but at least one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limit {
+    /// How many at most.
+    pub count: usize,
+    /// About how many bytes at most, by [`Message::weight`].
+    pub bytes: usize,
+}
+
+impl Limit {
+    /// So many, whatever their size.
+    pub fn of(count: usize) -> Self {
+        Self { count, bytes: usize::MAX }
+    }
+}
+
+/// A sign-in that was kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SignedIn {
+    /// As it was kept.
+    pub login: Login,
+    /// Older sign-ins that ended because there were too many.
+    pub ended: Vec<LoginId>,
+}
+
 /// What a rotation of a refresh token came to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Rotated {
     /// The new token is valid now, the old one no more.
     Done(Login),
-    /// Unknown, expired or ended.
+    /// Unknown, expired, ended, or rotated away just now by another call with the same token.
     Unknown,
-    /// The token had been rotated away: somebody holds a copy. The sign-in is ended now.
+    /// The token had been rotated away before: somebody holds a copy. The sign-in is ended now.
     Reused(Login),
 }
 
@@ -87,7 +112,7 @@ pub trait Store: Send + Sync {
     // Messages
 
     /// Stores a message in one atomic act: looks up (sender, client id), gives the next seq,
-    /// writes, makes durable, and moves the sender's cursors to the new seq.
+    /// writes, makes durable, and moves the sender's cursors as [`crate::progress`] says.
     ///
     /// The place in the order is taken when this is *called*, not when the future is polled, so
     /// calls made one after the other get increasing seqs. Dropping the future does not undo it.
@@ -102,13 +127,13 @@ pub trait Store: Send + Sync {
     /// The message with this id, if it was stored.
     fn message(&self, id: MessageId) -> Stored<'_, Option<Arc<Message>>>;
 
-    /// Up to `limit` messages of a conversation with seqs in the range, in the given order. Ranges
+    /// Messages of a conversation with seqs in the range, in the given order, up to a limit. Ranges
     /// beyond what exists give what exists; an unknown conversation gives none.
     fn messages(
         &self,
         conversation: &ConversationId,
         range: RangeInclusive<Seq>,
-        limit: usize,
+        limit: Limit,
         order: Order,
     ) -> Stored<'_, Vec<Arc<Message>>>;
 
@@ -157,20 +182,29 @@ pub trait Store: Send + Sync {
 
     // Sign-ins
 
-    /// Keeps a new sign-in. Forgets the user's sign-ins that ended or expired (`expires_at <=
+    /// Keeps a new sign-in, unless the user's session version is no longer the given one (then
+    /// `None`): a password that was changed meanwhile signs nobody in. It begins after every
+    /// sign-in the user had, whatever the clock says. Forgets the user's sign-ins that ended or expired (`expires_at <=
     /// now`), and ends the oldest live ones beyond 64.
-    fn create_login(&self, login: Login, now: Millis) -> Stored<'_, ()>;
+    fn create_login(
+        &self,
+        login: Login,
+        session_version: u64,
+        now: Millis,
+    ) -> Stored<'_, Option<SignedIn>>;
 
     /// A sign-in, ended or not, as long as it is remembered.
     fn login(&self, id: LoginId) -> Stored<'_, Option<Login>>;
 
-    /// Replaces a refresh token by the next one, once: of two calls with one token, one wins.
+    /// Replaces a refresh token by the next one, once: of two calls with one token, one wins, and
+    /// the other is only refused within `grace_ms`; later it ends the sign-in.
     fn rotate(
         &self,
         old_hash: [u8; 32],
         new_hash: [u8; 32],
         expires_at: Millis,
         now: Millis,
+        grace_ms: u64,
     ) -> Stored<'_, Rotated>;
 
     /// Ends those of a user's live sign-ins that `which` picks, and returns their ids in order. For

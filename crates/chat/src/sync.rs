@@ -10,7 +10,7 @@ use crate::ids::{ConversationId, Seq};
 use crate::model::{Caller, Message, Standing};
 use crate::read::Listed;
 use crate::reason::Error;
-use crate::store::Order;
+use crate::store::{Limit, Order};
 
 /// Conversations read from the store at a time.
 const STANDINGS_PAGE: usize = 1000;
@@ -50,11 +50,10 @@ impl Catchup {
         for (backlog, share) in backlogs.iter().zip(shares).filter(|(_, share)| *share > 0) {
             let range = backlog.after.next()..=backlog.standing.visible_max();
             let conversation = &backlog.standing.conversation;
-            let messages =
-                chat.store.messages(conversation, range, share, Order::Ascending).await?;
-            streams.push(messages);
+            let limit = Limit { count: share, bytes: chat.rules.page_bytes_max };
+            streams.push(chat.store.messages(conversation, range, limit, Order::Ascending).await?);
         }
-        let messages = merge(streams, chat.rules.resend_bytes_max);
+        let messages = merge(streams, chat.rules.page_bytes_max);
         for message in &messages {
             self.sent.insert(message.conversation.clone(), message.seq);
         }
@@ -88,7 +87,8 @@ impl Catchup {
             let is_last_page = standings.len() < STANDINGS_PAGE;
             for standing in standings {
                 if let Some(at) = cursors.get(&standing.conversation) {
-                    self.sent.insert(standing.conversation.clone(), *at);
+                    let at = (*at).min(standing.visible_max());
+                    self.sent.insert(standing.conversation.clone(), at);
                 }
                 let from = self.sent.get(&standing.conversation).copied();
                 let after = from.unwrap_or(standing.cursors.delivered);
@@ -145,7 +145,7 @@ fn merge(streams: Vec<Vec<Arc<Message>>>, bytes_max: usize) -> Vec<Arc<Message>>
     let mut bytes = 0;
     while let Some(Reverse((_, i))) = waiting.pop() {
         let Some(message) = fronts[i].take() else { continue };
-        bytes += message.content.body.len();
+        bytes += message.weight();
         if bytes > bytes_max && !merged.is_empty() {
             break;
         }
@@ -225,15 +225,15 @@ mod tests {
             vec![message("si_a_b", 1, 10), message("si_a_b", 2, 40)],
             vec![message("si_a_c", 7, 30), message("si_a_c", 8, 5)],
         ];
-        let order: Vec<u64> = merge(streams, 1000).iter().map(|message| message.seq.0).collect();
+        let order: Vec<u64> = merge(streams, 10_000).iter().map(|message| message.seq.0).collect();
         assert_eq!(order, [1, 7, 8, 2]);
     }
 
     #[test]
     fn a_merge_stops_at_its_bytes_but_gives_at_least_one() {
         let stream = || vec![vec![message("si_a_b", 1, 1), message("si_a_b", 2, 2)]];
-        assert_eq!(merge(stream(), 8).len(), 2);
-        assert_eq!(merge(stream(), 7).len(), 1);
+        assert_eq!(merge(stream(), 2 * (512 + 4)).len(), 2);
+        assert_eq!(merge(stream(), 2 * (512 + 4) - 1).len(), 1);
         assert_eq!(merge(stream(), 0).len(), 1);
     }
 }

@@ -65,12 +65,12 @@ impl<K: Hash + Eq> Throttle<K> {
         self.with(key, now, |bucket, rate, burst| bucket.take(rate, burst, now))
     }
 
-    /// Whether this key has one left, without taking it.
-    pub fn has(&self, key: K, now: Millis) -> bool {
-        self.with(key, now, |bucket, rate, burst| {
-            let mut copy = *bucket;
-            copy.take(rate, burst, now)
-        })
+    /// Gives one back that was taken for nothing.
+    pub fn give_back(&self, key: K, now: Millis) {
+        self.with(key, now, |bucket, _, burst| {
+            bucket.tokens = (bucket.tokens + 1.0).min(burst);
+            true
+        });
     }
 
     fn with(&self, key: K, now: Millis, act: impl FnOnce(&mut Bucket, f64, f64) -> bool) -> bool {

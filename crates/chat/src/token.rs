@@ -87,7 +87,7 @@ impl TokenKey {
         let payload = jsonwebtoken::decode::<Payload>(token, &self.decoding, &self.validation)
             .map_err(|_| Reason::InvalidToken)?
             .claims;
-        if payload.typ != ACCESS || payload.iat.saturating_mul(1000) > now.plus(60_000).0 {
+        if payload.typ != ACCESS {
             return Err(Reason::InvalidToken);
         }
         let expires_at = Millis(payload.exp.saturating_mul(1000));
@@ -141,7 +141,7 @@ mod tests {
     fn time_and_key_are_checked() {
         let token = key().sign(&claims(), NOW).unwrap();
         assert_eq!(key().check(&token, NOW.plus(60_000)), Err(Reason::TokenExpired));
-        assert_eq!(key().check(&token, Millis(0)), Err(Reason::InvalidToken), "from the future");
+        assert!(key().check(&token, Millis(0)).is_ok(), "a clock that went back kicks nobody out");
         let other = TokenKey::new(&[8; 32]).unwrap();
         assert_eq!(other.check(&token, NOW), Err(Reason::InvalidToken));
         assert_eq!(key().check("", NOW), Err(Reason::MissingToken));

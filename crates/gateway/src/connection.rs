@@ -1,10 +1,11 @@
 //! What others may know of a socket: its outbox, and that it has to end.
 
-use std::sync::OnceLock;
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use nexo_chat::Reason;
-use nexo_chat::ids::{ConnectionId, LoginId, Millis, UserId};
+use nexo_chat::ids::{ConnectionId, ConversationId, LoginId, Millis, Seq, UserId};
 use nexo_chat::model::Caller;
 
 use crate::outbox::Outbox;
@@ -23,7 +24,12 @@ pub struct Connection {
     expires_at: AtomicU64,
     pinged: AtomicU64,
     ending: OnceLock<Reason>,
+    missed: Mutex<BTreeMap<ConversationId, Seq>>,
 }
+
+/// Conversations with dropped pushes that are remembered; with more, the socket ends and starts
+/// anew.
+const MISSED_MAX: usize = 1000;
 
 impl Connection {
     /// A socket that was just authenticated.
@@ -37,7 +43,34 @@ impl Connection {
             expires_at: AtomicU64::new(caller.expires_at.0),
             pinged: AtomicU64::new(0),
             ending: OnceLock::new(),
+            missed: Mutex::default(),
         }
+    }
+
+    /// Notes that the push of a message was dropped.
+    pub fn miss(&self, conversation: &ConversationId, seq: Seq) {
+        let mut missed = self.missed();
+        if missed.len() >= MISSED_MAX && !missed.contains_key(conversation) {
+            drop(missed);
+            return self.end(Reason::SlowConsumer);
+        }
+        let first = missed.entry(conversation.clone()).or_insert(seq);
+        *first = seq.min(*first);
+    }
+
+    /// Whether pushes were dropped and there is room again.
+    pub fn has_recovered(&self) -> bool {
+        !self.outbox.is_full() && !self.missed().is_empty()
+    }
+
+    /// Where to start again, per conversation, for what was dropped; forgets it.
+    pub fn take_missed(&self) -> BTreeMap<ConversationId, Seq> {
+        let missed = std::mem::take(&mut *self.missed());
+        missed.into_iter().map(|(conversation, first)| (conversation, first.previous())).collect()
+    }
+
+    fn missed(&self) -> MutexGuard<'_, BTreeMap<ConversationId, Seq>> {
+        self.missed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Notes that something was heard.

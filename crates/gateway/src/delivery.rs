@@ -24,7 +24,7 @@ pub struct Delivery {
 
 impl Delivery {
     fn push(&self, event: &Event, audience: &Audience) {
-        let now = self.clock.now();
+        let now = self.clock.ticks();
         let mut encoded: Option<Frame> = None;
         for user in audience.users.iter().flatten() {
             self.roster.each_of(user, |connection| {
@@ -39,6 +39,9 @@ impl Delivery {
                     self.measures.pushed.increment(1);
                 } else {
                     self.measures.dropped.increment(1);
+                    if let Event::Message { message, .. } = event {
+                        connection.miss(&message.conversation, message.seq);
+                    }
                     tracing::debug!(
                         target: "nexo::push",
                         userId = %connection.user,

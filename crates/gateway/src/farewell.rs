@@ -9,6 +9,8 @@ use nexo_chat::ids::Millis;
 use nexo_wire::codes::{self, CLOSE_PROTOCOL, Close};
 use nexo_wire::typed::{self, Echo};
 
+use crate::pump::Broken;
+
 /// How long a socket may take to hear why it ends.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(2);
 
@@ -34,6 +36,20 @@ impl Farewell {
         Self::new(reason, typed::auth_fail(reason, now))
     }
 
+    /// The WebSocket protocol was broken; only frames of the right form can be answered.
+    pub(crate) fn broken(broken: Broken, now: Millis) -> Self {
+        match broken {
+            Broken::TooLarge => Self::error(Reason::FrameTooLarge, &Echo::default(), now),
+            Broken::NotText => Self { frame: None, code: 1007, word: "not_utf8" },
+            Broken::Protocol => Self { frame: None, code: 1002, word: "protocol" },
+        }
+    }
+
+    /// Whether the other side is already gone.
+    pub(crate) fn is_gone(&self) -> bool {
+        self.word == Self::GONE.word
+    }
+
     /// Too many protocol violations.
     pub(crate) fn strikes(reason: Reason, echo: &Echo, now: Millis) -> Self {
         Self { code: CLOSE_PROTOCOL, ..Self::error(reason, echo, now) }
@@ -49,10 +65,15 @@ impl Farewell {
     /// Says it, then waits a little for the other side to close, so that unread input does not
     /// make the kernel throw the last frame away.
     pub(crate) async fn say(self, socket: &mut WebSocket) {
-        let Some(frame) = self.frame else { return };
+        let is_gone = self.is_gone();
         let close = CloseFrame { code: self.code, reason: self.word.into() };
         let saying = async {
-            socket.feed(Message::Text(frame.into())).await?;
+            if is_gone {
+                return socket.flush().await; // the answer to its close
+            }
+            if let Some(frame) = self.frame {
+                socket.feed(Message::Text(frame.into())).await?;
+            }
             socket.send(Message::Close(Some(close))).await?;
             while let Some(Ok(_)) = socket.recv().await {}
             Ok::<_, axum::Error>(())

@@ -57,6 +57,13 @@ pub async fn listen(gateway: Arc<Gateway>, listener: TcpListener, router: Router
     }
 }
 
+/// Small frames leave at once, and the kernel cuts off a peer that takes nothing for too long.
+fn prepare(stream: &TcpStream, write_timeout: Duration) -> std::io::Result<()> {
+    stream.set_nodelay(true)?;
+    let ms = u32::try_from(write_timeout.as_millis()).unwrap_or(u32::MAX);
+    Ok(rustix::net::sockopt::set_tcp_user_timeout(stream, ms)?)
+}
+
 async fn serve(
     gateway: Arc<Gateway>,
     stream: TcpStream,
@@ -64,7 +71,7 @@ async fn serve(
     router: Router,
     place: OwnedSemaphorePermit,
 ) {
-    if let Err(error) = stream.set_nodelay(true) {
+    if let Err(error) = prepare(&stream, gateway.options.write_timeout) {
         tracing::debug!(%peer, %error, "the peer was gone at once");
         return;
     }

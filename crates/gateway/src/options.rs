@@ -1,5 +1,6 @@
 //! The limits of a connection.
 
+use std::net::IpAddr;
 use std::time::Duration;
 
 use nexo_chat::rules::Rules;
@@ -34,6 +35,10 @@ pub struct Options {
     pub connections_max: usize,
     /// Pages of other sites that may open a WebSocket, such as `https://app.example.com`.
     pub allowed_origins: Vec<String>,
+    /// Proxies whose word on where a request comes from is taken.
+    pub trusted_proxies: Vec<IpAddr>,
+    /// A peer that takes nothing for this long is cut off.
+    pub write_timeout: Duration,
     /// What `/metrics` asks for as a bearer token; without one it is closed.
     pub metrics_token: Option<String>,
     /// How long a drain may take.
@@ -56,6 +61,8 @@ impl Default for Options {
             unwritable_close_ms: 3_000,
             connections_max: 100_000,
             allowed_origins: Vec::new(),
+            trusted_proxies: Vec::new(),
+            write_timeout: Duration::from_secs(30),
             metrics_token: None,
             drain: Duration::from_secs(10),
         }

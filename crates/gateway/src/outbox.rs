@@ -55,7 +55,6 @@ struct State {
     queue: VecDeque<Frame>,
     bytes: usize,
     full_since: Option<Millis>,
-    has_dropped: bool,
 }
 
 impl Outbox {
@@ -65,11 +64,10 @@ impl Outbox {
         Self { low_bytes, high_bytes, state, waker }
     }
 
-    /// Queues a frame; `false` if the outbox is full and the frame was dropped.
+    /// Queues a push; `false` if the outbox is full and the push was dropped.
     pub fn push(&self, frame: Frame, now: Millis) -> bool {
         let mut state = self.state();
         if state.full_since.is_some() {
-            state.has_dropped = true;
             return false;
         }
         state.bytes += frame.bytes();
@@ -82,9 +80,9 @@ impl Outbox {
         true
     }
 
-    /// Queues a frame of the backlog, which nobody would bring again: never dropped, even if others
-    /// have filled the outbox since it had room.
-    pub fn push_backlog(&self, frame: Frame, now: Millis) {
+    /// Queues an answer or a part of a resend, which nobody would bring again: never dropped. Their
+    /// number is bounded by reading no more frames while the outbox is full.
+    pub fn push_own(&self, frame: Frame, now: Millis) {
         let mut state = self.state();
         state.bytes += frame.bytes();
         state.queue.push_back(frame);
@@ -129,16 +127,9 @@ impl Outbox {
         self.state().bytes < self.low_bytes
     }
 
-    /// Whether frames were dropped and there is room again.
-    pub fn has_recovered(&self) -> bool {
-        let state = self.state();
-        state.full_since.is_none() && state.has_dropped
-    }
-
-    /// As [`Self::has_recovered`], and forgets it.
-    pub fn take_recovered(&self) -> bool {
-        let mut state = self.state();
-        state.full_since.is_none() && std::mem::take(&mut state.has_dropped)
+    /// Whether it drops what comes.
+    pub fn is_full(&self) -> bool {
+        self.full_since().is_some()
     }
 
     /// Wakes this task on the next push.
@@ -176,20 +167,17 @@ mod tests {
             outbox.pop();
             assert!(!outbox.push(frame(1), Millis(9)), "still at {} bytes", outbox.bytes());
         }
-        assert!(!outbox.take_recovered());
         outbox.pop();
         assert_eq!(outbox.full_since(), None);
-        assert!(outbox.take_recovered(), "something had been dropped");
-        assert!(!outbox.take_recovered());
         assert!(outbox.push(frame(1), Millis(10)));
     }
 
     #[test]
-    fn a_backlog_is_never_dropped() {
+    fn own_frames_are_never_dropped() {
         let outbox = Outbox::new(20, 40);
         outbox.push(frame(41), Millis(7));
         assert!(!outbox.push(frame(1), Millis(8)));
-        outbox.push_backlog(frame(2), Millis(9));
+        outbox.push_own(frame(2), Millis(9));
         assert_eq!((outbox.bytes(), outbox.full_since()), (43, Some(Millis(7))));
     }
 

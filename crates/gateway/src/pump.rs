@@ -45,8 +45,8 @@ pub(crate) enum Next {
     Room,
     /// Somebody wants this session to end.
     Ending(Reason),
-    /// The frame is larger than allowed.
-    TooLarge,
+    /// The other side broke the WebSocket protocol.
+    Broken(Broken),
     /// The other side is gone.
     Gone,
 }
@@ -93,8 +93,7 @@ impl Pump {
         if let Poll::Ready(Err(_)) = self.poll_write(cx) {
             return Poll::Ready(Next::Gone);
         }
-        let outbox = &self.connection.outbox;
-        if (has_backlog && outbox.has_room()) || outbox.has_recovered() {
+        if (has_backlog && self.connection.outbox.has_room()) || self.connection.has_recovered() {
             return Poll::Ready(Next::Room);
         }
         if was_forced { self.poll_inbound(cx, has_backlog) } else { Poll::Pending }
@@ -104,7 +103,8 @@ impl Pump {
         if let Poll::Ready(Some(answered)) = self.answers.poll_next_unpin(cx) {
             return Poll::Ready(Next::Answered(answered));
         }
-        if has_backlog || self.answers.len() >= IN_FLIGHT_MAX {
+        let is_busy = has_backlog || self.answers.len() >= IN_FLIGHT_MAX;
+        if is_busy || self.connection.outbox.is_full() {
             return Poll::Pending;
         }
         let Poll::Ready(frame) = Pin::new(&mut self.socket).poll_next(cx) else {
@@ -117,8 +117,11 @@ impl Pump {
                 self.needs_flush = true; // the transport has queued its pong
                 Next::Control
             }
-            Some(Err(error)) if is_too_large(&error) => Next::TooLarge,
-            Some(Ok(Message::Close(_)) | Err(_)) | None => Next::Gone,
+            Some(Err(error)) => match what_broke(&error) {
+                Some(broken) => Next::Broken(broken),
+                None => Next::Gone,
+            },
+            Some(Ok(Message::Close(_))) | None => Next::Gone,
         })
     }
 
@@ -144,14 +147,30 @@ impl Pump {
     }
 }
 
-/// Whether the transport refused a frame for its size.
-pub(crate) fn is_too_large(error: &axum::Error) -> bool {
+/// How the other side broke the WebSocket protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Broken {
+    /// A frame larger than allowed.
+    TooLarge,
+    /// Text that is not UTF-8.
+    NotText,
+    /// Anything else.
+    Protocol,
+}
+
+/// What the transport found wrong, or `None` if the other side is simply gone.
+pub(crate) fn what_broke(error: &axum::Error) -> Option<Broken> {
     let mut source: Option<&(dyn std::error::Error + 'static)> = Some(error);
     while let Some(error) = source {
-        if let Some(tungstenite::Error::Capacity(_)) = error.downcast_ref() {
-            return true;
+        match error.downcast_ref() {
+            Some(tungstenite::Error::Capacity(_)) => return Some(Broken::TooLarge),
+            Some(tungstenite::Error::Utf8(_)) => return Some(Broken::NotText),
+            Some(tungstenite::Error::Protocol(
+                tungstenite::error::ProtocolError::ResetWithoutClosingHandshake,
+            )) => return None,
+            Some(tungstenite::Error::Protocol(_)) => return Some(Broken::Protocol),
+            Some(_) | None => source = error.source(),
         }
-        source = error.source();
     }
-    false
+    None
 }

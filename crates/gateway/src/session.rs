@@ -1,6 +1,6 @@
 //! One WebSocket: reads frames, asks the domain, writes answers and pushes. A single task.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -9,7 +9,7 @@ use futures_util::{SinkExt, StreamExt};
 use nexo_chat::auth;
 use nexo_chat::chat::Session as State;
 use nexo_chat::command::{Answer, Command, Page, Reply};
-use nexo_chat::ids::Millis;
+use nexo_chat::ids::{ConversationId, Millis, Seq};
 use nexo_chat::model::{Caller, Message as Stored};
 use nexo_chat::throttle::Bucket;
 use nexo_chat::{Error, Reason};
@@ -21,7 +21,7 @@ use crate::farewell::{Farewell, PATIENCE};
 use crate::gateway::Gateway;
 use crate::measure::Measures;
 use crate::outbox::{Frame, Outbox};
-use crate::pump::{Answered, Next, Pump, is_too_large};
+use crate::pump::{Answered, Next, Pump, what_broke};
 use crate::strikes::Strikes;
 
 /// Serves one upgraded socket until it ends.
@@ -51,8 +51,11 @@ async fn open(gateway: &Gateway, socket: &mut WebSocket) -> Result<Caller, Farew
             Some(Ok(Message::Text(text))) => text,
             Some(Ok(Message::Ping(_) | Message::Pong(_))) => continue,
             Some(Ok(Message::Binary(_))) => return ends(Reason::Unauthorized),
-            Some(Err(error)) if is_too_large(&error) => return ends(Reason::FrameTooLarge),
-            Some(Ok(Message::Close(_)) | Err(_)) | None => return Err(Farewell::GONE),
+            Some(Err(error)) => {
+                let broken = what_broke(&error);
+                return Err(broken.map_or(Farewell::GONE, |it| Farewell::broken(it, now)));
+            }
+            Some(Ok(Message::Close(_))) | None => return Err(Farewell::GONE),
         };
         let answer = match typed::decode(&text) {
             Ok(Decoded { inbound: Inbound::Auth { token }, .. }) => {
@@ -65,7 +68,7 @@ async fn open(gateway: &Gateway, socket: &mut WebSocket) -> Result<Caller, Farew
             Err(Refused { reason: Reason::MissingToken, .. }) => {
                 return Err(Farewell::auth_fail(Reason::MissingToken, now));
             }
-            Err(Refused { reason, echo }) if strikes.is_out(now) => {
+            Err(Refused { reason, echo }) if strikes.is_out(gateway.chat.clock.ticks()) => {
                 return Err(Farewell::strikes(reason, &echo, now));
             }
             Err(Refused { reason, echo }) => typed::refusal(reason, &echo, now),
@@ -110,11 +113,11 @@ impl Drop for Present {
 impl Session {
     async fn serve(gateway: Arc<Gateway>, mut socket: WebSocket, mut caller: Caller) {
         let options = &gateway.options;
-        let now = gateway.chat.clock.now();
+        let (now, ticks) = (gateway.chat.clock.now(), gateway.chat.clock.ticks());
         let id = gateway.name_connection();
         caller.connection = Some(id);
         let outbox = Outbox::new(options.outbox_low_bytes, options.outbox_high_bytes);
-        let connection = Arc::new(Connection::new(id, &caller, outbox, now));
+        let connection = Arc::new(Connection::new(id, &caller, outbox, ticks));
         let present = Present {
             gateway: Arc::clone(&gateway),
             connection: Arc::clone(&connection),
@@ -126,6 +129,7 @@ impl Session {
         if let Err(error) = entered {
             let farewell = Farewell::auth_fail(error.reason(), now);
             Measures::ended(farewell.word);
+            drop(present);
             return farewell.say(&mut socket).await;
         }
         if gateway.is_draining() {
@@ -134,7 +138,7 @@ impl Session {
         connection.outbox.push_first(typed::auth_ok(&caller, &gateway.limits, now).into());
         let measures = Arc::clone(&gateway.measures);
         let mut session = Self {
-            frames: Bucket::full(f64::from(gateway.options.frames_burst), now),
+            frames: Bucket::full(f64::from(gateway.options.frames_burst), ticks),
             pump: Pump::new(socket, Arc::clone(&connection), measures),
             state: State::new(caller),
             gateway,
@@ -152,16 +156,17 @@ impl Session {
         self.gateway.chat.clock.now()
     }
 
-    fn push(&self, frame: impl Into<Frame>, now: Millis) {
-        if !self.connection.outbox.push(frame.into(), now) {
-            self.gateway.measures.dropped.increment(1);
-        }
+    fn ticks(&self) -> Millis {
+        self.gateway.chat.clock.ticks()
+    }
+
+    fn push(&self, frame: impl Into<Frame>) {
+        self.connection.outbox.push_own(frame.into(), self.ticks());
     }
 
     async fn run(&mut self) -> Farewell {
-        match self.resend().await {
-            Ok(()) => {}
-            Err(farewell) => return farewell,
+        if let Err(farewell) = self.resend(BTreeMap::new()).await {
+            return farewell;
         }
         loop {
             self.feed();
@@ -170,23 +175,21 @@ impl Session {
                 Next::Binary => self.refuse(Reason::BadJson, &Echo::default(), self.now()),
                 Next::Answered(answered) => self.answered(answered),
                 Next::Control => {
-                    self.connection.heard(self.now());
+                    self.connection.heard(self.ticks());
                     self.allow_frame()
                 }
                 Next::Room => Ok(()),
                 Next::Ending(reason) => Err(Farewell::error(reason, &Echo::default(), self.now())),
-                Next::TooLarge => {
-                    let now = self.now();
-                    Err(Farewell::error(Reason::FrameTooLarge, &Echo::default(), now))
-                }
+                Next::Broken(broken) => Err(Farewell::broken(broken, self.now())),
                 Next::Gone => Err(Farewell::GONE),
             };
             if let Err(farewell) = turn {
                 return farewell;
             }
-            if self.connection.outbox.take_recovered() {
+            if self.connection.has_recovered() {
                 // Pushes were dropped while the reader was slow: bring them from the store.
-                if let Err(farewell) = self.resend().await {
+                let missed = self.connection.take_missed();
+                if let Err(farewell) = self.resend(missed).await {
                     return farewell;
                 }
             }
@@ -196,7 +199,7 @@ impl Session {
     /// Lets saves under way be answered and what waits be written, then says the last word.
     async fn finish(mut self, farewell: Farewell) {
         let is_slow = self.connection.ending() == Some(Reason::SlowConsumer);
-        if !is_slow && farewell.word != Farewell::GONE.word {
+        if !is_slow && !farewell.is_gone() {
             let settling = async {
                 while let Some(answered) = self.pump.answers.next().await {
                     if self.answered(answered).is_err() {
@@ -226,7 +229,7 @@ impl Session {
     async fn read(&mut self, text: &Utf8Bytes) -> Result<(), Farewell> {
         let now = self.now();
         let since = Instant::now();
-        self.connection.heard(now);
+        self.connection.heard(self.ticks());
         self.gateway.measures.frames_in.increment(1);
         self.allow_frame()?;
         let Decoded { inbound, echo } = match typed::decode(text) {
@@ -236,8 +239,7 @@ impl Session {
         let command = match inbound {
             // Said again on an open connection it changes nothing.
             Inbound::Auth { .. } => {
-                let frame = typed::auth_ok(&self.state.caller, &self.gateway.limits, now);
-                self.push(frame, now);
+                self.push(typed::auth_ok(&self.state.caller, &self.gateway.limits, now));
                 return Ok(());
             }
             Inbound::Command(command) => command,
@@ -263,12 +265,12 @@ impl Session {
     /// Counts a frame against this connection's limit.
     fn allow_frame(&mut self) -> Result<(), Farewell> {
         let options = &self.gateway.options;
-        let now = self.gateway.chat.clock.now();
+        let ticks = self.gateway.chat.clock.ticks();
         let rate = f64::from(options.frames_per_second) / 1000.0;
-        if rate == 0.0 || self.frames.take(rate, f64::from(options.frames_burst), now) {
+        if rate == 0.0 || self.frames.take(rate, f64::from(options.frames_burst), ticks) {
             return Ok(());
         }
-        Err(Farewell::error(Reason::TooManyRequests, &Echo::default(), now))
+        Err(Farewell::error(Reason::TooManyRequests, &Echo::default(), self.now()))
     }
 
     fn answered(&mut self, answered: Answered) -> Result<(), Farewell> {
@@ -286,14 +288,14 @@ impl Session {
     fn reply(&mut self, reply: &Reply, now: Millis) {
         match reply {
             Reply::Quiet => {}
-            Reply::Pong => self.push(typed::pong(now), now),
+            Reply::Pong => self.push(typed::pong(now)),
             Reply::Saved(saved) => {
                 self.gateway.measures.acks_saved.increment(1);
-                self.push(typed::saved(saved), now);
+                self.push(typed::saved(saved));
             }
             Reply::Authenticated(caller) => {
                 self.connection.renew(caller.expires_at);
-                self.push(typed::auth_ok(caller, &self.gateway.limits, now), now);
+                self.push(typed::auth_ok(caller, &self.gateway.limits, now));
             }
             Reply::Resend(page) => self.take_page(page),
         }
@@ -310,7 +312,7 @@ impl Session {
     fn refuse(&mut self, reason: Reason, echo: &Echo, now: Millis) -> Result<(), Farewell> {
         self.gateway.measures.refused.increment(1);
         match codes::row(reason).close {
-            Close::Strike if self.strikes.is_out(now) => {
+            Close::Strike if self.strikes.is_out(self.gateway.chat.clock.ticks()) => {
                 return Err(Farewell::strikes(reason, echo, now));
             }
             Close::Strike | Close::Stays => {}
@@ -319,13 +321,13 @@ impl Session {
             }
             Close::Ends(_) => return Err(Farewell::error(reason, echo, now)),
         }
-        self.push(typed::refusal(reason, echo, now), now);
+        self.push(typed::refusal(reason, echo, now));
         Ok(())
     }
 
     /// Brings the next page of what this device has not seen.
-    async fn resend(&mut self) -> Result<(), Farewell> {
-        let command = Command::Resend { cursors: std::collections::BTreeMap::new() };
+    async fn resend(&mut self, cursors: BTreeMap<ConversationId, Seq>) -> Result<(), Farewell> {
+        let command = Command::Resend { cursors };
         match self.gateway.chat.handle(&mut self.state, command).await {
             Ok(Answer::Now(reply)) => self.reply(&reply, self.now()),
             Ok(Answer::Later(_)) => {}
@@ -350,7 +352,7 @@ impl Session {
                 Some(Backlog::Done { has_more }) => typed::resend_done(has_more, now),
                 None => break,
             };
-            self.connection.outbox.push_backlog(frame.into(), now);
+            self.push(frame);
         }
         if self.backlog.is_empty() {
             self.backlog = VecDeque::new(); // an idle socket keeps no buffer

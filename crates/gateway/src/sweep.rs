@@ -27,10 +27,10 @@ pub async fn sweep(gateway: Arc<Gateway>) {
 
 fn look(gateway: &Gateway, connection: &Connection) {
     let options = &gateway.options;
-    let now = gateway.chat.clock.now();
+    let now = gateway.chat.clock.ticks();
     let full_for = connection.outbox.full_since().map(|since| now.since(since));
     let silent_for = now.since(connection.heard_at());
-    if connection.expires_at() <= now {
+    if connection.expires_at() <= gateway.chat.clock.now() {
         connection.end(Reason::TokenExpired);
     } else if full_for.is_some_and(|ms| ms >= options.unwritable_close_ms) {
         connection.end(Reason::SlowConsumer);
@@ -39,6 +39,6 @@ fn look(gateway: &Gateway, connection: &Connection) {
     } else if silent_for >= options.ping_after_ms && connection.should_ping() {
         // Browsers answer the one without their page knowing, apps may know only the other.
         connection.outbox.push(Frame::Ping, now);
-        connection.outbox.push(typed::ping(now).into(), now);
+        connection.outbox.push(typed::ping(gateway.chat.clock.now()).into(), now);
     }
 }

@@ -1,6 +1,6 @@
 //! Every setting, in one tree. Its page is `config.example.toml`, which a test holds equal.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use anyhow::{Context, bail};
 use serde::{Deserialize, Serialize};
@@ -53,6 +53,7 @@ pub(crate) struct Auth {
     pub(crate) jwt_secret: String,
     pub(crate) access_token_seconds: u64,
     pub(crate) refresh_token_seconds: u64,
+    pub(crate) refresh_grace_seconds: u64,
     pub(crate) argon2_memory_kib: u32,
     pub(crate) argon2_passes: u32,
     pub(crate) password_jobs_max: usize,
@@ -64,6 +65,7 @@ impl Default for Auth {
             jwt_secret: String::new(),
             access_token_seconds: 1_800,
             refresh_token_seconds: 2_592_000,
+            refresh_grace_seconds: 10,
             argon2_memory_kib: 19_456,
             argon2_passes: 2,
             password_jobs_max: 2,
@@ -92,6 +94,7 @@ pub(crate) struct Limits {
     pub(crate) frame_bytes: usize,
     pub(crate) text_chars: usize,
     pub(crate) content_bytes: usize,
+    pub(crate) extra_entries: usize,
     pub(crate) connection_frames_per_second: u32,
     pub(crate) connection_frames_burst: u32,
     pub(crate) user_sends_per_second: u32,
@@ -106,6 +109,7 @@ impl Default for Limits {
             frame_bytes: 131_072,
             text_chars: 4_096,
             content_bytes: 65_536,
+            extra_entries: 32,
             connection_frames_per_second: 60,
             connection_frames_burst: 0,
             user_sends_per_second: 30,
@@ -127,8 +131,10 @@ pub(crate) struct Gateway {
     pub(crate) outbox_low_bytes: usize,
     pub(crate) outbox_high_bytes: usize,
     pub(crate) unwritable_close_ms: u64,
+    pub(crate) write_timeout_ms: u64,
     pub(crate) drain_ms: u64,
     pub(crate) allowed_origins: Vec<String>,
+    pub(crate) trusted_proxies: Vec<String>,
 }
 
 impl Default for Gateway {
@@ -141,8 +147,10 @@ impl Default for Gateway {
             outbox_low_bytes: 262_144,
             outbox_high_bytes: 524_288,
             unwritable_close_ms: 3_000,
+            write_timeout_ms: 30_000,
             drain_ms: 10_000,
             allowed_origins: Vec::new(),
+            trusted_proxies: Vec::new(),
         }
     }
 }
@@ -166,11 +174,12 @@ impl Default for Resend {
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Embedded {
     pub(crate) cache_mib: u64,
+    pub(crate) memtable_mib: u64,
 }
 
 impl Default for Embedded {
     fn default() -> Self {
-        Self { cache_mib: 256 }
+        Self { cache_mib: 256, memtable_mib: 64 }
     }
 }
 
@@ -264,10 +273,18 @@ impl Config {
         check(self.limits.frame_bytes >= 1_024, "limits.frame_bytes is at least 1024");
         check(self.limits.text_chars > 0, "limits.text_chars is at least 1");
         check((1..=10_000).contains(&self.resend.page), "resend.page is 1 to 10000");
+        check(
+            (1..=4096).contains(&self.embedded.memtable_mib),
+            "embedded.memtable_mib is 1 to 4096",
+        );
         check(self.auth.access_token_seconds > 0, "auth.access_token_seconds is at least 1");
         check(self.auth.argon2_memory_kib >= 8, "auth.argon2_memory_kib is at least 8");
         check(self.auth.argon2_passes > 0, "auth.argon2_passes is at least 1");
         check(self.auth.password_jobs_max > 0, "auth.password_jobs_max is at least 1");
+        check(
+            self.gateway.trusted_proxies.iter().all(|address| address.parse::<IpAddr>().is_ok()),
+            "gateway.trusted_proxies are addresses such as 10.0.0.1",
+        );
         check(
             self.gateway.outbox_low_bytes < self.gateway.outbox_high_bytes,
             "gateway.outbox_low_bytes is below gateway.outbox_high_bytes",

@@ -7,14 +7,18 @@ use argon2::password_hash::{PasswordHasher, PasswordVerifier};
 use argon2::{Algorithm, Argon2, Params, Version};
 use nexo_chat::clock::Dice;
 use nexo_chat::passwords::Passwords;
-use nexo_chat::{Boxed, Error};
+use nexo_chat::{Boxed, Error, Reason};
 use tokio::sync::Semaphore;
+
+/// Passwords that may wait for each that is hashed: about a second's worth.
+const WAITING_PER_JOB: usize = 40;
 
 /// Hashes with Argon2id.
 pub(crate) struct Argon2id {
     hasher: Argon2<'static>,
     dice: Arc<dyn Dice>,
     jobs: Arc<Semaphore>,
+    waiting: Semaphore,
     /// A hash of nothing anybody knows, for users who do not exist.
     nobody: String,
 }
@@ -33,7 +37,9 @@ impl Argon2id {
         let mut unknown = [0; 32];
         dice.fill(&mut unknown);
         let nobody = hash(&hasher, &*dice, &unknown).map_err(|error| anyhow::anyhow!("{error}"))?;
-        Ok(Self { hasher, dice, jobs: Arc::new(Semaphore::new(jobs_max)), nobody })
+        let jobs = Arc::new(Semaphore::new(jobs_max));
+        let waiting = Semaphore::new(jobs_max.saturating_mul(WAITING_PER_JOB));
+        Ok(Self { hasher, dice, jobs, waiting, nobody })
     }
 
     async fn work<T: Send + 'static>(
@@ -41,6 +47,9 @@ impl Argon2id {
         job: impl FnOnce(Argon2<'static>, Arc<dyn Dice>) -> Result<T, Error> + Send + 'static,
     ) -> Result<T, Error> {
         let internal = |error| Error::Internal(error);
+        let Ok(_waiting) = self.waiting.try_acquire() else {
+            return Err(Reason::ServerBusy.into()); // better told now than in a minute
+        };
         let place = Arc::clone(&self.jobs).acquire_owned().await.map_err(|e| internal(e.into()))?;
         let (hasher, dice) = (self.hasher.clone(), Arc::clone(&self.dice));
         let done = tokio::task::spawn_blocking(move || {

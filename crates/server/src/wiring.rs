@@ -1,5 +1,6 @@
 //! The parts put together.
 
+use std::net::IpAddr;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -46,7 +47,7 @@ pub(crate) fn build(config: &Config) -> anyhow::Result<Parts> {
     let chat = Chat::new(
         Arc::clone(&store),
         Arc::new(Local::new()),
-        Arc::new(SystemClock),
+        Arc::new(SystemClock::new()),
         dice,
         Arc::new(passwords),
         rules(config),
@@ -70,6 +71,7 @@ fn open_store(config: &Config, folder: &Path) -> anyhow::Result<Arc<dyn Store>> 
     }
     let options = nexo_store::Options {
         cache_bytes: config.embedded.cache_mib.saturating_mul(1024 * 1024),
+        memtable_bytes: config.embedded.memtable_mib.saturating_mul(1024 * 1024),
         ..nexo_store::Options::default()
     };
     let store = Embedded::open(folder, &options)
@@ -90,8 +92,10 @@ fn rules(config: &Config) -> Rules {
         refresh_ttl_ms: config.auth.refresh_token_seconds.saturating_mul(1000),
         text_chars_max: limits.text_chars,
         content_bytes_max: limits.content_bytes,
+        extra_entries_max: limits.extra_entries,
         resend_page: config.resend.page,
-        resend_bytes_max: config.resend.page_bytes,
+        page_bytes_max: config.resend.page_bytes,
+        refresh_grace_ms: config.auth.refresh_grace_seconds.saturating_mul(1000),
         user_sends_per_second: limits.user_sends_per_second,
         user_sends_burst: burst(limits.user_sends_burst, limits.user_sends_per_second),
         registrations_per_minute: limits.registrations_per_minute,
@@ -114,9 +118,16 @@ fn options(config: &Config) -> Options {
         unwritable_close_ms: gateway.unwritable_close_ms,
         connections_max: limits.connections_max,
         allowed_origins: gateway.allowed_origins.clone(),
+        trusted_proxies: trusted_proxies(config),
+        write_timeout: Duration::from_millis(gateway.write_timeout_ms),
         metrics_token: None,
         drain: Duration::from_millis(gateway.drain_ms),
     }
+}
+
+/// Addresses that are none were refused when the settings were read.
+fn trusted_proxies(config: &Config) -> Vec<IpAddr> {
+    config.gateway.trusted_proxies.iter().filter_map(|address| address.parse().ok()).collect()
 }
 
 /// Buckets from 50 µs to 10 s for times, powers of four for sizes and counts.

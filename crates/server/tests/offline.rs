@@ -152,3 +152,38 @@ async fn catching_up_survives_a_restart() {
     let (_, resent) = server.connect(&bob).await;
     assert!(resent.is_empty());
 }
+
+/// All pages from here to the end.
+async fn rest(socket: &mut Socket) -> Vec<Value> {
+    let mut got = Vec::new();
+    loop {
+        let (messages, has_more) = page(socket).await;
+        got.extend(messages);
+        if !has_more {
+            return got;
+        }
+        socket.say(json!({ "type": "RESEND" })).await;
+    }
+}
+
+#[tokio::test]
+async fn answering_before_catching_up_skips_nothing() {
+    let server = server();
+    let (alice, bob) = (server.person("alice").await, server.person("bob").await);
+    let (mut a, _) = server.connect(&alice).await;
+    send_many(&mut a, "bob", 500).await;
+    let (mut b, first) = server.connect(&bob).await;
+    assert_eq!(first.len(), 200);
+    b.ack("delivered", "alice", &first[199]).await;
+    b.send("alice", "answer", "I am back").await;
+    drop(b);
+    let mut b = server.socket().await;
+    b.auth(&bob.token).await;
+    let got = rest(&mut b).await;
+    assert_eq!(got.iter().map(seq).collect::<Vec<_>>(), (201..=501).collect::<Vec<_>>());
+    // Own messages need no acknowledgement once everything before them is there.
+    b.ack("delivered", "alice", &got[299]).await;
+    b.expect_silence().await;
+    let (_, resent) = server.connect(&bob).await;
+    assert!(resent.is_empty());
+}

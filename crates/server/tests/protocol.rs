@@ -12,6 +12,8 @@ use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio_tungstenite::tungstenite::Message;
+use tokio_tungstenite::tungstenite::protocol::CloseFrame;
+use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 
 fn setup() -> Setup {
     Setup::new(env!("CARGO_BIN_EXE_nexo"))
@@ -89,8 +91,8 @@ async fn binary_is_not_this_dialect_and_too_large_is_too_large() {
     alive(&server).await;
 }
 
-/// Upgrades by hand and sends raw frames; returns once the server has closed.
-async fn raw_frames(server: &Server, frames: &[u8]) {
+/// Upgrades by hand and sends raw frames; returns the close code once the server has closed.
+async fn raw_frames(server: &Server, frames: &[u8]) -> Option<u16> {
     let mut tcp = TcpStream::connect(&server.http.authority).await.unwrap();
     let head = "GET /ws HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
                 Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n";
@@ -102,6 +104,9 @@ async fn raw_frames(server: &Server, frames: &[u8]) {
     let mut rest = Vec::new();
     let closed = tokio::time::timeout(Duration::from_secs(10), tcp.read_to_end(&mut rest)).await;
     assert!(closed.is_ok(), "the server must end this");
+    // A close frame from a server: 0x88, its length, the code.
+    let at = rest.windows(2).rposition(|pair| pair[0] == 0x88 && pair[1] >= 2)?;
+    rest.get(at + 2..at + 4).map(|code| u16::from_be_bytes([code[0], code[1]]))
 }
 
 #[tokio::test]
@@ -110,18 +115,21 @@ async fn broken_websocket_frames_end_the_connection_without_harm() {
     let memory = server.memory_bytes();
     let huge = [0x81, 0xff, 0x7f, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0];
     let announced = [0x81, 0xff, 0, 0, 0, 0, 6, 0, 0, 0, 0, 0, 0, 0];
-    for frames in [
-        &huge[..],                                         // announces 2⁶³ bytes
-        &announced,                                        // announces 100 MB
-        &[0x81, 0x05, b'h', b'e', b'l', b'l', b'o'],       // not masked
-        &[0xf1, 0x80, 0, 0, 0, 0],                         // reserved bits
-        &[0x83, 0x80, 0, 0, 0, 0],                         // unknown opcode
-        &[0x89, 0xfe, 1, 0, 0, 0, 0, 0],                   // a ping too long
-        &[0x80, 0x80, 0, 0, 0, 0],                         // continues nothing
-        &[0x81, 0x82, 0, 0, 0, 0, 0xff, 0xfe],             // not UTF-8
-        &[0x01, 0x80, 0, 0, 0, 0, 0x00, 0x80, 0, 0, 0, 0], // fragments that never end
-    ] {
-        raw_frames(&server, frames).await;
+    let mut long_ping = [0; 8 + 256];
+    long_ping[..3].copy_from_slice(&[0x89, 0xfe, 1]);
+    let cases: [(&str, &[u8], u16); 9] = [
+        ("announces 2⁶³ bytes", &huge, 1009),
+        ("announces 100 MB", &announced, 1009),
+        ("is not masked", &[0x81, 0x05, b'h', b'e', b'l', b'l', b'o'], 1002),
+        ("has reserved bits", &[0xf1, 0x80, 0, 0, 0, 0], 1002),
+        ("has an unknown opcode", &[0x83, 0x80, 0, 0, 0, 0], 1002),
+        ("is a ping too long", &long_ping, 1002),
+        ("continues nothing", &[0x80, 0x80, 0, 0, 0, 0], 1002),
+        ("is not UTF-8", &[0x81, 0x82, 0, 0, 0, 0, 0xff, 0xfe], 1007),
+        ("never ends", &[0x01, 0x80, 0, 0, 0, 0, 0x00, 0x80, 0, 0, 0, 0], 4001),
+    ];
+    for (what, frames, code) in cases {
+        assert_eq!(raw_frames(&server, frames).await, Some(code), "a frame that {what}");
     }
     assert!(server.memory_bytes() < memory + 32 * 1024 * 1024, "nothing was set aside for them");
     alive(&server).await;
@@ -231,4 +239,14 @@ async fn a_sender_who_leaves_at_once_takes_nothing_away() {
         drop(a);
         assert_eq!(b.expect("SINGLE_CHAT").await["clientMsgId"], format!("c{i}"));
     }
+}
+
+#[tokio::test]
+async fn a_client_that_closes_is_answered() {
+    let server = setup().start();
+    let alice = server.person("alice").await;
+    let (mut a, _) = server.connect(&alice).await;
+    let bye = CloseFrame { code: CloseCode::Normal, reason: "".into() };
+    a.stream.close(Some(bye)).await.unwrap();
+    assert_eq!(a.hear().await, Heard::Closed(Some(1000)));
 }

@@ -114,12 +114,19 @@ async fn a_user_has_so_many_sockets_and_no_more() {
     for _ in 0..3 {
         sockets.push(server.connect(&alice).await.0);
     }
-    let (kind, reason, _) = refused(&server, &alice.token).await;
+    // Another device finds no place; the same one takes that of its own oldest socket.
+    let other = Person::sign_in(&server.http, "alice", 1).await;
+    let (kind, reason, code) = refused(&server, &other.token).await;
     assert_eq!((kind, reason), (json!("AUTH_FAIL"), json!("too_many_connections")));
-    drop(sockets.pop());
+    assert_eq!(code, Some(4030), "try again later");
+    let (mut again, _) = server.connect(&alice).await;
+    expect_error(&mut sockets[0], "kicked", 4403).await;
+    again.expect_silence().await;
+    sockets.truncate(2);
+    drop(sockets);
     for _ in 0..50 {
         let mut socket = server.socket().await;
-        socket.say(json!({ "type": "AUTH", "token": alice.token })).await;
+        socket.say(json!({ "type": "AUTH", "token": other.token })).await;
         if socket.next().await["type"] == "AUTH_OK" {
             return;
         }
@@ -170,8 +177,25 @@ async fn a_password_change_ends_every_sign_in() {
 }
 
 #[tokio::test]
-async fn a_refresh_token_works_once_and_its_copy_ends_the_sign_in() {
+async fn two_refreshes_at_once_give_one_pair_and_end_nothing() {
     let server = setup().start();
+    let alice = server.person("alice").await;
+    let refresh = async || {
+        let body = json!({ "refresh_token": alice.refresh });
+        server.http.post("/auth/refresh", "", body).await
+    };
+    let (one, two) = tokio::join!(refresh(), refresh());
+    let mut statuses = [one.status, two.status];
+    statuses.sort_unstable();
+    assert_eq!(statuses, [200, 401]);
+    let winner = if one.status == 200 { one } else { two };
+    let token = winner.data()["token"].as_str().unwrap();
+    assert_eq!(server.http.get("/user/info", token).await.status, 200);
+}
+
+#[tokio::test]
+async fn a_refresh_token_works_once_and_its_copy_ends_the_sign_in() {
+    let server = setup().with("NEXO_AUTH__REFRESH_GRACE_SECONDS", "0").start();
     let alice = server.person("alice").await;
     let refresh = async |token: &str| {
         server.http.post("/auth/refresh", "", json!({ "refresh_token": token })).await
@@ -275,6 +299,19 @@ async fn wrong_passwords_are_throttled_and_unknown_users_look_the_same() {
         throttled += u16::from(login("alice", "wrong").await.status == 429);
     }
     assert!(throttled >= 15, "{throttled} of 20 were throttled");
+    // Many at once count like many in a row.
+    let tasks: Vec<_> = (0..100)
+        .map(|_| {
+            let http = server.http.clone();
+            let body = json!({ "user_id": "nobody2", "password": "wrong", "platform_id": 5 });
+            tokio::spawn(async move { http.post("/auth/login", "", body).await.status })
+        })
+        .collect();
+    let mut guesses = 0;
+    for task in tasks {
+        guesses += u16::from(task.await.unwrap() == 401);
+    }
+    assert!(guesses <= 6, "{guesses} guesses were looked at");
     let right = login("alice", PASSWORD).await;
     assert_eq!((right.status, right.reason()), (429, "too_many_requests"));
     assert!(right.head.to_lowercase().contains("retry-after"), "{}", right.head);

@@ -81,25 +81,15 @@ async fn metrics(server: &nexo_sim::Server) -> String {
 
 #[tokio::test]
 async fn a_reader_that_was_slow_for_a_moment_gets_what_was_dropped() {
-    let server = Setup::new(env!("CARGO_BIN_EXE_nexo"))
-        .with("NEXO_GATEWAY__UNWRITABLE_CLOSE_MS", "60000")
-        .with("NEXO_GATEWAY__OUTBOX_LOW_BYTES", "20000")
-        .with("NEXO_GATEWAY__OUTBOX_HIGH_BYTES", "40000")
-        .start();
+    let server = patient().start();
     let (alice, bob) = (server.person("alice").await, server.person("bob").await);
     let (mut a, _) = server.connect(&alice).await;
     let (mut b, _) = server.connect(&bob).await;
-    let body = "x".repeat(4000);
     let count = 4000;
-    for first in (0..count).step_by(100) {
-        a.burst((first..first + 100).map(|i| chat("bob", &format!("c{i}"), &body))).await;
-        for _ in 0..100 {
-            a.expect_ack("saved").await;
-        }
-    }
+    flood(&mut a, count).await;
     // Bob reads again: everything arrives on this same socket, the dropped part by resend.
     let mut seen = std::collections::BTreeSet::new();
-    while seen.len() < count {
+    while seen.len() < usize::try_from(count).unwrap() {
         let frame = b.next().await;
         match frame["type"].as_str() {
             Some("SINGLE_CHAT") => {
@@ -111,7 +101,72 @@ async fn a_reader_that_was_slow_for_a_moment_gets_what_was_dropped() {
             _ => {}
         }
     }
-    assert_eq!(seen.last(), Some(&(count as u64)));
+    assert_eq!(seen.last(), Some(&count));
+}
+
+/// A server where an outbox is soon full and stays open.
+fn patient() -> Setup {
+    Setup::new(env!("CARGO_BIN_EXE_nexo"))
+        .with("NEXO_GATEWAY__UNWRITABLE_CLOSE_MS", "60000")
+        .with("NEXO_GATEWAY__OUTBOX_LOW_BYTES", "20000")
+        .with("NEXO_GATEWAY__OUTBOX_HIGH_BYTES", "40000")
+}
+
+/// Sends more to Bob than any buffer holds.
+async fn flood(a: &mut Socket, count: u64) {
+    let body = "x".repeat(4000);
+    for first in (0..count).step_by(100) {
+        a.burst((first..first + 100).map(|i| chat("bob", &format!("c{i}"), &body))).await;
+        for _ in 0..100 {
+            a.expect_ack("saved").await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn answers_to_a_slow_reader_are_never_dropped() {
+    let server = patient().start();
+    let (alice, bob) = (server.person("alice").await, server.person("bob").await);
+    let (mut a, _) = server.connect(&alice).await;
+    let (mut b, _) = server.connect(&bob).await;
+    flood(&mut a, 4000).await;
+    b.burst((0..20).map(|i| chat("alice", &format!("b{i}"), "saved?"))).await;
+    b.burst((0..20).map(|i| chat("nobody", &format!("n{i}"), "refused?"))).await;
+    let (mut saved, mut refused) = (0, 0);
+    while saved < 20 || refused < 20 {
+        let frame = b.next().await;
+        saved += u32::from(frame["ackType"] == "saved");
+        refused += u32::from(frame["reason"] == "user_not_found");
+    }
+}
+
+#[tokio::test]
+async fn another_device_that_acknowledges_takes_nothing_from_the_slow_one() {
+    let server = patient().start();
+    let (alice, bob) = (server.person("alice").await, server.person("bob").await);
+    let (mut a, _) = server.connect(&alice).await;
+    let (mut slow, _) = server.connect(&bob).await;
+    let count = 4000;
+    flood(&mut a, count).await;
+    // The quick device has it all and says so; the cursor is at the end for both.
+    let last = nexo_sim::history::read_all(&server.http, &bob, "alice").await.pop().unwrap();
+    let (mut quick, _) = server.connect(&bob).await;
+    quick.ack("read", "alice", &last).await;
+    quick.say(serde_json::json!({ "type": "PING" })).await;
+    quick.expect("PONG").await;
+    let mut seen = std::collections::BTreeSet::new();
+    while seen.len() < usize::try_from(count).unwrap() {
+        let frame = slow.next().await;
+        match frame["type"].as_str() {
+            Some("SINGLE_CHAT") => {
+                seen.insert(seq(&frame));
+            }
+            Some("RESEND_DONE") if frame["hasMore"] == true => {
+                slow.say(serde_json::json!({ "type": "RESEND" })).await;
+            }
+            _ => {}
+        }
+    }
 }
 
 #[tokio::test]
@@ -139,4 +194,36 @@ async fn connections_that_say_nothing_are_closed() {
     let (frames, code) = a.expect_end().await;
     let last = frames.last().unwrap();
     assert_eq!((&last["reason"], code), (&serde_json::json!("idle_timeout"), Some(4003)));
+}
+
+#[tokio::test]
+async fn a_peer_that_takes_nothing_is_cut_off() {
+    let server = Setup::new(env!("CARGO_BIN_EXE_nexo"))
+        .with("NEXO_GATEWAY__WRITE_TIMEOUT_MS", "1000")
+        .with("NEXO_RESEND__PAGE_BYTES", "20000000")
+        .start();
+    let (alice, bob) = (server.person("alice").await, server.person("bob").await);
+    let (mut a, _) = server.connect(&alice).await;
+    let body = "x".repeat(60_000);
+    for i in 0..200 {
+        let mut frame = chat("bob", &format!("c{i}"), &body);
+        frame["msgType"] = serde_json::json!("CUSTOM");
+        a.say(frame).await;
+        a.expect_ack("saved").await;
+    }
+    // Twelve megabytes asked for, and none taken: over HTTP, and as a resend.
+    let mut tcp = TcpStream::connect(&server.http.authority).await.unwrap();
+    let path = "/single-chat/message/since?peerUserId=alice&limit=200";
+    let request =
+        format!("GET {path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {}\r\n\r\n", bob.token);
+    tokio::io::AsyncWriteExt::write_all(&mut tcp, request.as_bytes()).await.unwrap();
+    let mut b = server.socket().await;
+    b.say(serde_json::json!({ "type": "AUTH", "token": bob.token })).await;
+    tokio::time::sleep(Duration::from_secs(6)).await;
+    let page = metrics(&server).await;
+    assert!(page.contains("nexo_connections 1\n"), "only Alice is left: {page}");
+    let mut rest = Vec::new();
+    let read = tokio::io::AsyncReadExt::read_to_end(&mut tcp, &mut rest);
+    let read = tokio::time::timeout(Duration::from_secs(5), read).await.expect("it was closed");
+    assert!(read.is_err() || rest.len() < 11_000_000, "{} bytes were sent", rest.len());
 }

@@ -21,9 +21,9 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let (alice, bob) = (UserId::parse("alice")?, UserId::parse("bob")?);
     for (n, id) in [&alice, &bob].into_iter().enumerate() {
         store.create_user(account(id)).await?;
-        store.create_login(login(id, u8::try_from(n)? + 1), Millis(1000)).await?;
+        store.create_login(login(id, u8::try_from(n)? + 1), 1, Millis(1000)).await?;
     }
-    store.rotate([1; 32], [11; 32], Millis(9_000_000), Millis(2000)).await?;
+    store.rotate([1; 32], [11; 32], Millis(9_000_000), Millis(2000), 0).await?;
     let second = UserId::clone(&bob);
     store.end_logins(&second, Box::new(|_| true)).await?;
     for n in 1..=10 {
@@ -60,6 +60,7 @@ fn login(user: &UserId, n: u8) -> Login {
         expires_at: Millis(5_000_000),
         refresh_hash: [n; 32],
         previous_hash: None,
+        rotated_at: Millis(1000),
         ended: false,
     }
 }

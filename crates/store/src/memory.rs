@@ -7,11 +7,14 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use nexo_chat::ids::{ConversationId, LoginId, MessageId, Millis, Seq, UserId};
 use nexo_chat::model::{
-    CursorKind, Cursors, Draft, Fingerprint, Kept, Login, Message, Profile, ProfileChange,
-    Standing, User, Window,
+    CursorKind, Draft, Fingerprint, Kept, Login, Message, Profile, ProfileChange, Standing, User,
+    Window,
 };
 use nexo_chat::policy::send::Permit;
-use nexo_chat::store::{Appended, Committed, Moved, Order, Rotated, Store, StoreError, Stored};
+use nexo_chat::progress::Progress;
+use nexo_chat::store::{
+    Appended, Committed, Limit, Moved, Order, Rotated, SignedIn, Store, StoreError, Stored,
+};
 
 use crate::sign_ins::{self, LIVE_MAX};
 
@@ -36,7 +39,7 @@ struct State {
 
 struct Member {
     window: Window,
-    cursors: Cursors,
+    progress: Progress,
 }
 
 impl Memory {
@@ -81,14 +84,14 @@ impl State {
         let seq = self.max_seq(&draft.conversation).next();
         if let (Seq(1), Some((a, b))) = (seq, draft.conversation.pair()) {
             for user in [a, b] {
-                let member = Member { window: Window::ALL, cursors: Cursors::default() };
+                let member = Member { window: Window::ALL, progress: Progress::default() };
                 self.members.insert((user, draft.conversation.clone()), member);
             }
         }
         if let Some(member) =
             self.members.get_mut(&(draft.sender.clone(), draft.conversation.clone()))
         {
-            member.cursors = Cursors { delivered: seq, read: seq };
+            member.progress.sent(seq);
         }
         let message = Arc::new(Message {
             id,
@@ -116,7 +119,7 @@ impl State {
         Standing {
             conversation: conversation.clone(),
             window: member.window,
-            cursors: member.cursors,
+            cursors: member.progress.cursors,
             max_seq: self.max_seq(conversation),
             change_seq: Seq::ZERO,
             updated_at: self.newest(conversation).map_or(Millis(0), |message| message.sent_at),
@@ -130,14 +133,10 @@ impl State {
         seq: Seq,
     ) -> Option<Moved> {
         let visible_max = self.standing(&key.1, self.members.get(key)?).visible_max();
-        let cursors = &mut self.members.get_mut(key)?.cursors;
-        let before = *cursors;
-        let to = seq.min(visible_max);
-        if kind == CursorKind::Read {
-            cursors.read = cursors.read.max(to);
-        }
-        cursors.delivered = cursors.delivered.max(to);
-        Some(Moved { before, after: *cursors })
+        let progress = &mut self.members.get_mut(key)?.progress;
+        let before = progress.cursors;
+        progress.acknowledged(kind, seq.min(visible_max));
+        Some(Moved { before, after: progress.cursors })
     }
 
     fn end_logins(&mut self, user: &UserId, which: &dyn Fn(&Login) -> bool) -> Vec<LoginId> {
@@ -150,15 +149,22 @@ impl State {
         ended
     }
 
-    fn create_login(&mut self, login: Login, now: Millis) {
+    fn create_login(&mut self, mut login: Login, version: u64, now: Millis) -> Option<SignedIn> {
+        if self.users.get(&login.user)?.session_version != version {
+            return None;
+        }
+        let mine = self.logins.values().filter(|old| old.user == login.user);
+        login.created_at = sign_ins::begin(login.created_at, mine);
         self.logins.retain(|_, old| old.user != login.user || sign_ins::is_live(old, now));
         let mine = self.logins.values().filter(|old| old.user == login.user);
-        for old in sign_ins::too_many(mine, LIVE_MAX - 1) {
-            if let Some(old) = self.logins.get_mut(&old) {
+        let ended = sign_ins::too_many(mine, LIVE_MAX - 1);
+        for old in &ended {
+            if let Some(old) = self.logins.get_mut(old) {
                 old.ended = true;
             }
         }
-        self.logins.insert(login.id, login);
+        self.logins.insert(login.id, login.clone());
+        Some(SignedIn { login, ended })
     }
 
     fn rotate(
@@ -167,12 +173,13 @@ impl State {
         new_hash: [u8; 32],
         expires_at: Millis,
         now: Millis,
+        grace_ms: u64,
     ) -> Rotated {
         let knows = |login: &&mut Login| {
             login.refresh_hash == old_hash || login.previous_hash == Some(old_hash)
         };
         match self.logins.values_mut().find(knows) {
-            Some(login) => sign_ins::rotate(login, old_hash, new_hash, expires_at, now),
+            Some(login) => sign_ins::rotate(login, old_hash, new_hash, expires_at, now, grace_ms),
             None => Rotated::Unknown,
         }
     }
@@ -206,21 +213,25 @@ impl Store for Memory {
         &self,
         conversation: &ConversationId,
         range: RangeInclusive<Seq>,
-        limit: usize,
+        limit: Limit,
         order: Order,
     ) -> Stored<'_, Vec<Arc<Message>>> {
         self.act(|state| {
             let all = state.conversations.get(conversation).into_iter().flatten();
-            let within = all.filter(|message| range.contains(&message.seq)).cloned();
-            match order {
-                Order::Ascending => within.take(limit).collect(),
-                Order::Descending => {
-                    let mut messages: Vec<_> = within.collect();
-                    messages.reverse();
-                    messages.truncate(limit);
-                    messages
-                }
+            let mut messages: Vec<_> =
+                all.filter(|message| range.contains(&message.seq)).cloned().collect();
+            if order == Order::Descending {
+                messages.reverse();
             }
+            let mut left = limit.bytes;
+            let fits = messages.iter().enumerate().take_while(|(place, message)| {
+                let fits = *place == 0 || message.weight() <= left;
+                left = left.saturating_sub(message.weight());
+                fits
+            });
+            let count = fits.count().min(limit.count);
+            messages.truncate(count);
+            messages
         })
     }
 
@@ -293,8 +304,13 @@ impl Store for Memory {
         })
     }
 
-    fn create_login(&self, login: Login, now: Millis) -> Stored<'_, ()> {
-        self.change(|state| state.create_login(login, now))
+    fn create_login(
+        &self,
+        login: Login,
+        session_version: u64,
+        now: Millis,
+    ) -> Stored<'_, Option<SignedIn>> {
+        self.change(|state| state.create_login(login, session_version, now))
     }
 
     fn login(&self, id: LoginId) -> Stored<'_, Option<Login>> {
@@ -307,8 +323,9 @@ impl Store for Memory {
         new_hash: [u8; 32],
         expires_at: Millis,
         now: Millis,
+        grace_ms: u64,
     ) -> Stored<'_, Rotated> {
-        self.change(|state| state.rotate(old_hash, new_hash, expires_at, now))
+        self.change(|state| state.rotate(old_hash, new_hash, expires_at, now, grace_ms))
     }
 
     fn end_logins(

@@ -20,6 +20,12 @@ pub(crate) fn too_many<'a>(logins: impl Iterator<Item = &'a Login>, max: usize) 
     ages.into_iter().map(|(_, id)| id).collect()
 }
 
+/// When a sign-in begins: after all the others, whatever the clock says.
+pub(crate) fn begin<'a>(wanted: Millis, others: impl Iterator<Item = &'a Login>) -> Millis {
+    let newest = others.map(|login| login.created_at).max();
+    newest.map_or(wanted, |newest| wanted.max(newest.plus(1)))
+}
+
 /// Rotates the sign-in that knows `old_hash` as its current or previous one.
 pub(crate) fn rotate(
     login: &mut Login,
@@ -27,16 +33,21 @@ pub(crate) fn rotate(
     new_hash: [u8; 32],
     expires_at: Millis,
     now: Millis,
+    grace_ms: u64,
 ) -> Rotated {
     if !is_live(login, now) {
         return Rotated::Unknown;
     }
     if login.refresh_hash != old_hash {
+        if now.since(login.rotated_at) < grace_ms {
+            return Rotated::Unknown; // two calls at once, or an answer that was lost
+        }
         login.ended = true;
         return Rotated::Reused(login.clone());
     }
     login.previous_hash = Some(old_hash);
     login.refresh_hash = new_hash;
+    login.rotated_at = now;
     login.expires_at = expires_at;
     Rotated::Done(login.clone())
 }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use nexo_chat::ids::{ClientMsgId, ConversationId, Millis, Seq, UserId};
 use nexo_chat::model::{Content, Draft, Message, Profile, ProfileChange, User};
 use nexo_chat::policy::send::Permit;
-use nexo_chat::store::{Order, Store, StoreError};
+use nexo_chat::store::{Limit, Order, Store, StoreError};
 use nexo_store::embedded::FaultKind;
 use nexo_store::{Embedded, OpenError};
 
@@ -45,7 +45,7 @@ async fn look(store: &Arc<Embedded>) -> Result<Seen, StoreError> {
     for peer in PEERS {
         let id = ConversationId::private(&user("alice"), &user(peer));
         let range = Seq::ZERO..=Seq(u64::MAX);
-        let messages = store.messages(&id, range, usize::MAX, Order::Ascending).await?;
+        let messages = store.messages(&id, range, Limit::of(usize::MAX), Order::Ascending).await?;
         for message in messages.iter().step_by(97) {
             assert_eq!(store.message(message.id).await?.as_ref(), Some(message));
         }

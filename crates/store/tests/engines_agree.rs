@@ -14,7 +14,7 @@ use nexo_chat::ids::{
 };
 use nexo_chat::model::{Content, CursorKind, Draft, Login, Profile, ProfileChange, User};
 use nexo_chat::policy::send::Permit;
-use nexo_chat::store::{Order, Store};
+use nexo_chat::store::{Limit, Order, Store};
 use nexo_store::{Embedded, Memory};
 
 const PEOPLE: [&str; 4] = ["a", "b", "a.", "Zed"];
@@ -114,7 +114,8 @@ async fn make(store: &Arc<dyn Store>, call: &Call, names: &mut Names) -> String 
         }
         Call::Messages { a, b, from, to, limit, descending } => {
             let order = if descending { Order::Descending } else { Order::Ascending };
-            let found = store.messages(&pair(a, b), Seq(from)..=Seq(to), limit, order).await;
+            let found =
+                store.messages(&pair(a, b), Seq(from)..=Seq(to), Limit::of(limit), order).await;
             format!("{:?}", found.unwrap())
         }
         Call::Standing { user: who, a, b } => {
@@ -159,11 +160,12 @@ async fn make(store: &Arc<dyn Store>, call: &Call, names: &mut Names) -> String 
                 expires_at: Millis(created + lives),
                 refresh_hash: hash(usize::from(names.hashes)),
                 previous_hash: None,
+                rotated_at: Millis(created),
                 ended: false,
             };
             names.logins += 1;
             names.hashes += 1;
-            format!("{:?}", store.create_login(login, Millis(now)).await.unwrap())
+            format!("{:?}", store.create_login(login, 1 + created % 2, Millis(now)).await.unwrap())
         }
         Call::Login { n } => {
             let id = LoginId([u8::try_from(n).unwrap(); 16]);
@@ -172,7 +174,7 @@ async fn make(store: &Arc<dyn Store>, call: &Call, names: &mut Names) -> String 
         Call::Rotate { hash: old, now } => {
             let new = hash(usize::from(names.hashes));
             names.hashes += 1;
-            let rotated = store.rotate(hash(old), new, Millis(now + 20), Millis(now)).await;
+            let rotated = store.rotate(hash(old), new, Millis(now + 20), Millis(now), 0).await;
             format!("{:?}", rotated.unwrap())
         }
         Call::EndLogins { user: who, platform } => {

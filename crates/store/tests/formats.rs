@@ -11,7 +11,7 @@ use std::sync::Arc;
 use nexo_chat::ids::{ClientMsgId, ConversationId, LoginId, MessageId, Millis, Seq, UserId};
 use nexo_chat::model::{Content, Cursors, Draft};
 use nexo_chat::policy::send::Permit;
-use nexo_chat::store::{Appended, Order, Store};
+use nexo_chat::store::{Appended, Limit, Order, Store};
 use nexo_store::Embedded;
 
 fn copy_of(version: &str) -> tempfile::TempDir {
@@ -33,7 +33,7 @@ async fn format_1_opens() {
     let conversation = ConversationId::private(&alice, &bob);
 
     let range = Seq::ZERO..=Seq(u64::MAX);
-    let read = store.messages(&conversation, range, 99, Order::Ascending).await.unwrap();
+    let read = store.messages(&conversation, range, Limit::of(99), Order::Ascending).await.unwrap();
     assert_eq!(read.len(), 10);
     for (message, n) in read.iter().zip(1..) {
         assert_eq!(message.seq, Seq(n));

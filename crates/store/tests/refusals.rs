@@ -11,7 +11,7 @@ use nexo_chat::ids::{ClientMsgId, ConversationId, Millis, Seq, UserId};
 use nexo_chat::invariants;
 use nexo_chat::model::{Content, Draft, Kept, Profile, User};
 use nexo_chat::policy::send::Permit;
-use nexo_chat::store::{Appended, Committed, Order, Store, StoreError, Stored};
+use nexo_chat::store::{Appended, Committed, Limit, Order, Store, StoreError, Stored};
 use nexo_store::embedded::FaultKind;
 use nexo_store::{Embedded, OpenError, Options};
 
@@ -33,7 +33,7 @@ fn append(store: &Arc<Embedded>, n: u64) -> Stored<'static, Appended> {
 
 async fn history(store: &Arc<Embedded>) -> Vec<Seq> {
     let range = Seq::ZERO..=Seq(u64::MAX);
-    let read = store.messages(&pair(), range, 9999, Order::Ascending).await.unwrap();
+    let read = store.messages(&pair(), range, Limit::of(9999), Order::Ascending).await.unwrap();
     read.iter().map(|message| message.seq).collect()
 }
 

@@ -78,7 +78,7 @@ pub fn row(reason: Reason) -> Row {
         BadNickname => row("bad_nickname", 1001, 2, 400, Stays),
         BadProfile => row("bad_profile", 1001, 2, 400, Stays),
         TooManyRequests => row("too_many_requests", 1006, 7, 429, Ends(4029)),
-        TooManyConnections => row("too_many_connections", 5001, 607, 429, Ends(4405)),
+        TooManyConnections => row("too_many_connections", 5001, 607, 429, Ends(4030)),
         FrameTooLarge => row("frame_too_large", 5003, 604, 413, Ends(1009)),
         SlowConsumer => row("slow_consumer", 5002, 600, 408, Ends(4002)),
         IdleTimeout => row("idle_timeout", 5002, 606, 408, Ends(4003)),

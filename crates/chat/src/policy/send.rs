@@ -58,7 +58,10 @@ fn well_formed(rules: &Rules, content: &Content) -> Result<(), Reason> {
         return Err(Reason::MissingBody);
     }
     let extra: usize = content.extra.iter().map(|(key, value)| key.len() + value.len()).sum();
-    if content.body.len() > rules.content_bytes_max || extra > rules.content_bytes_max {
+    let is_large = content.body.len() > rules.content_bytes_max
+        || extra > rules.content_bytes_max
+        || content.extra.len() > rules.extra_entries_max;
+    if is_large {
         return Err(Reason::BodyTooLong);
     }
     Ok(())
@@ -112,6 +115,16 @@ mod tests {
         check("bob", with(2, 0), true, Err(Reason::MissingBody));
         check("bob", with(6, 10), true, Err(Reason::UnknownMsgType));
         check("bob", with(-1, 10), true, Err(Reason::UnknownMsgType));
+    }
+
+    #[test]
+    fn the_extra_map_is_bounded() {
+        let with = |entries: usize| {
+            let extra = (0..entries).map(|i| (i.to_string(), String::new())).collect();
+            Content { extra, ..Content::text("hi") }
+        };
+        check("bob", with(32), true, Ok(()));
+        check("bob", with(33), true, Err(Reason::BodyTooLong));
     }
 
     #[test]

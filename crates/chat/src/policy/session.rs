@@ -4,16 +4,18 @@ use crate::bus::Place;
 use crate::reason::Reason;
 use crate::rules::{Rules, SessionPolicy};
 
-/// The places among `others` that have to go because `newcomer` came, or a refusal of the newcomer.
+/// The places among `others` (oldest first) that have to go because `newcomer` came, or a refusal of the newcomer.
 pub fn who_gives_way<'a>(
     rules: &Rules,
     newcomer: &Place,
     others: &'a [Place],
 ) -> Result<Vec<&'a Place>, Reason> {
-    let going: Vec<&Place> =
-        others.iter().filter(|other| excludes(rules.session_policy, newcomer, other)).collect();
-    if others.len() - going.len() >= rules.connections_max {
-        return Err(Reason::TooManyConnections);
+    let (mut going, staying): (Vec<&Place>, Vec<&Place>) =
+        others.iter().partition(|other| excludes(rules.session_policy, newcomer, other));
+    if staying.len() >= rules.connections_max {
+        // A device that comes again and again leaves dead sockets behind: its oldest goes.
+        let oldest = staying.into_iter().find(|other| other.login == newcomer.login);
+        going.push(oldest.ok_or(Reason::TooManyConnections)?);
     }
     Ok(going)
 }
@@ -54,6 +56,12 @@ mod tests {
         check(SessionPolicy::Multi, &two, Ok(&[]));
         check(SessionPolicy::PerPlatform, &two, Ok(&[1]));
         check(SessionPolicy::Single, &two, Ok(&[1, 2]));
+    }
+
+    #[test]
+    fn at_the_most_the_oldest_socket_of_the_same_sign_in_goes() {
+        let mine = |connection| Place { login: LoginId([9; 16]), ..place(connection, 5) };
+        check(SessionPolicy::Multi, &[place(1, 5), mine(2), mine(3)], Ok(&[2]));
     }
 
     #[test]

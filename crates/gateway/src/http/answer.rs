@@ -7,7 +7,7 @@ use axum::Json;
 use axum::body::to_bytes;
 use axum::extract::{ConnectInfo, FromRequest, FromRequestParts, Query, Request};
 use axum::http::request::Parts;
-use axum::http::{HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use nexo_chat::model::Caller;
 use nexo_chat::read::Listed;
@@ -37,7 +37,8 @@ impl Asked {
             .filter(is_fine)
             .map_or_else(|| format!("{:016x}", gateway.name_connection().0), ToOwned::to_owned);
         let peer = parts.extensions.get::<ConnectInfo<SocketAddr>>();
-        let from = peer.map_or(IpAddr::from([0, 0, 0, 0]), |peer| peer.0.ip());
+        let peer = peer.map_or(IpAddr::from([0, 0, 0, 0]), |peer| peer.0.ip());
+        let from = origin(peer, &parts.headers, &gateway.options.trusted_proxies);
         Self { request_id, from }
     }
 
@@ -88,6 +89,27 @@ impl Asked {
             headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }
         response
+    }
+}
+
+/// Where a request comes from: the peer, or what a trusted proxy says, read from the end, since
+/// anybody may write the beginning. A household's IPv6 addresses count as one.
+fn origin(peer: IpAddr, headers: &HeaderMap, trusted: &[IpAddr]) -> IpAddr {
+    let said = headers.get_all("x-forwarded-for").iter().filter_map(|value| value.to_str().ok());
+    let hops: Vec<&str> = said.flat_map(|value| value.split(',')).map(str::trim).collect();
+    let mut from = peer;
+    for hop in hops.iter().rev() {
+        match hop.parse() {
+            Ok(before) if trusted.contains(&from) => from = before,
+            _ => break,
+        }
+    }
+    match from.to_canonical() {
+        IpAddr::V6(address) => {
+            let [a, b, c, d, ..] = address.segments();
+            IpAddr::from([a, b, c, d, 0, 0, 0, 0])
+        }
+        v4 @ IpAddr::V4(_) => v4,
     }
 }
 
@@ -161,5 +183,37 @@ impl<T: DeserializeOwned> FromRequestParts<Arc<Gateway>> for Params<T> {
         Query::try_from_uri(&parts.uri)
             .map(|Query(params)| Self(params))
             .map_err(|_| Asked::of(gateway, parts).refuse(Reason::InvalidParam))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(peer: &str, forwarded: &[&str], expect: &str) {
+        let mut headers = HeaderMap::new();
+        for value in forwarded {
+            headers.append("x-forwarded-for", value.parse().unwrap());
+        }
+        let trusted = ["10.0.0.1".parse().unwrap(), "10.0.0.2".parse().unwrap()];
+        let from = origin(peer.parse().unwrap(), &headers, &trusted);
+        assert_eq!(from, expect.parse::<IpAddr>().unwrap(), "{peer} {forwarded:?}");
+    }
+
+    #[test]
+    fn only_trusted_proxies_are_believed() {
+        check("1.2.3.4", &[], "1.2.3.4");
+        check("1.2.3.4", &["9.9.9.9"], "1.2.3.4");
+        check("10.0.0.1", &["9.9.9.9"], "9.9.9.9");
+        check("10.0.0.1", &["6.6.6.6, 9.9.9.9"], "9.9.9.9");
+        check("10.0.0.1", &["9.9.9.9, 10.0.0.2"], "9.9.9.9");
+        check("10.0.0.1", &["6.6.6.6", "9.9.9.9"], "9.9.9.9");
+        check("10.0.0.1", &["nonsense"], "10.0.0.1");
+    }
+
+    #[test]
+    fn a_household_counts_as_one() {
+        check("2001:db8:1:2:3:4:5:6", &[], "2001:db8:1:2::");
+        check("::ffff:1.2.3.4", &[], "1.2.3.4");
     }
 }

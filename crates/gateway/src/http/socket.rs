@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::Extension;
 use axum::extract::{State, WebSocketUpgrade};
 use axum::http::{HeaderMap, header};
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use nexo_chat::Reason;
 use tokio::sync::OwnedSemaphorePermit;
 
@@ -29,10 +29,7 @@ pub(super) async fn upgrade(
     if gateway.is_draining() {
         return asked.refuse(Reason::ShuttingDown);
     }
-    let upgrade = match upgrade {
-        Ok(upgrade) => upgrade,
-        Err(rejection) => return rejection.into_response(),
-    };
+    let Ok(upgrade) = upgrade else { return asked.refuse(Reason::InvalidParam) };
     upgrade
         .read_buffer_size(BUFFER_BYTES)
         .write_buffer_size(BUFFER_BYTES)

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use nexo_chat::model::ProfileChange;
 
 use super::Opener;
-use super::given::{NOW, account, login, user};
+use super::given::{account, login, sign_in, user};
 
 pub(super) async fn taken_once(opener: Arc<dyn Opener>) {
     let store = opener.open();
@@ -54,9 +54,9 @@ pub(super) async fn new_password(opener: Arc<dyn Opener>) {
     let store = opener.open();
     store.create_user(account("alice")).await.unwrap();
     for n in 1..=3 {
-        store.create_login(login("alice", n), NOW).await.unwrap();
+        sign_in(&*store, login("alice", n)).await;
     }
-    store.create_login(login("bob", 9), NOW).await.unwrap();
+    sign_in(&*store, login("bob", 9)).await;
     assert_eq!(store.change_password(&user("alice"), "new".into()).await.unwrap(), Some(2));
     let alice = store.user(&user("alice")).await.unwrap().unwrap();
     assert_eq!((alice.password_hash.as_str(), alice.session_version), ("new", 2));

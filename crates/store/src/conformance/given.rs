@@ -7,7 +7,7 @@ use nexo_chat::ids::{
 };
 use nexo_chat::model::{Content, Draft, Kept, Login, Message, Profile, Standing, User};
 use nexo_chat::policy::send::Permit;
-use nexo_chat::store::{Appended, Committed, Store, StoreError};
+use nexo_chat::store::{Appended, Committed, SignedIn, Store, StoreError};
 
 /// A time to start from.
 pub(super) const NOW: Millis = Millis(1_700_000_000_000);
@@ -33,6 +33,18 @@ pub(super) fn draft(from: &str, to: &str, client_id: &str, text: &str) -> Draft 
 
 pub(super) async fn append(store: &Arc<dyn Store>, draft: Draft) -> Result<Appended, StoreError> {
     store.append(Permit::for_tests(), draft).await
+}
+
+/// Keeps a sign-in of somebody who has an account, which is made if it is not there.
+pub(super) async fn sign_in(store: &dyn Store, login: Login) -> SignedIn {
+    let version = if let Some(user) = store.user(&login.user).await.unwrap() {
+        user.session_version
+    } else {
+        let account = account(login.user.as_str());
+        assert!(store.create_user(account.clone()).await.unwrap());
+        account.session_version
+    };
+    store.create_login(login, version, NOW).await.unwrap().expect("the version is right")
 }
 
 /// Sends and expects it to be stored now.
@@ -94,6 +106,7 @@ pub(super) fn login(who: &str, n: u8) -> Login {
         expires_at: NOW.plus(3_600_000),
         refresh_hash: [n; 32],
         previous_hash: None,
+        rotated_at: NOW,
         ended: false,
     }
 }

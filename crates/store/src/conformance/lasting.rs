@@ -5,11 +5,11 @@ use std::sync::Arc;
 use nexo_chat::ids::Seq;
 use nexo_chat::model::{CursorKind, Cursors};
 use nexo_chat::policy::send::Permit;
-use nexo_chat::store::{Appended, Order, Rotated, Store};
+use nexo_chat::store::{Appended, Limit, Order, Rotated, Store};
 
 use super::Opener;
 use super::given::{
-    NOW, account, all, append, draft, login, pair, send, send_many, standing, user,
+    NOW, account, all, append, draft, login, pair, send, send_many, sign_in, standing, user,
 };
 
 async fn reopen(opener: &Arc<dyn Opener>, store: Arc<dyn Store>) -> Arc<dyn Store> {
@@ -41,7 +41,10 @@ pub(super) async fn survives_reopen(opener: Arc<dyn Opener>) {
         sent.push(send(&store, "alice", "bob", &format!("m{i}")).await);
     }
     let store = reopen(&opener, store).await;
-    let read = store.messages(&pair("alice", "bob"), all(), 99, Order::Ascending).await.unwrap();
+    let read = store
+        .messages(&pair("alice", "bob"), all(), Limit::of(99), Order::Ascending)
+        .await
+        .unwrap();
     assert_eq!(read, sent);
     for message in sent {
         assert_eq!(store.message(message.id).await.unwrap(), Some(message));
@@ -55,7 +58,10 @@ pub(super) async fn survives_crash(opener: Arc<dyn Opener>) {
         sent.push(send(&store, "alice", "bob", &format!("m{i}")).await);
     }
     let found = opener.open_after_crash();
-    let read = found.messages(&pair("alice", "bob"), all(), 99, Order::Ascending).await.unwrap();
+    let read = found
+        .messages(&pair("alice", "bob"), all(), Limit::of(99), Order::Ascending)
+        .await
+        .unwrap();
     assert_eq!(read, sent);
 }
 
@@ -125,7 +131,7 @@ pub(super) async fn accounts_survive(opener: Arc<dyn Opener>) {
     let store = opener.open();
     store.create_user(account("alice")).await.unwrap();
     store.change_password(&user("alice"), "new".into()).await.unwrap();
-    store.create_login(login("alice", 1), NOW).await.unwrap();
+    sign_in(&*store, login("alice", 1)).await;
     let alice = store.user(&user("alice")).await.unwrap();
     let found = opener.open_after_crash();
     assert_eq!(found.user(&user("alice")).await.unwrap(), alice);
@@ -136,14 +142,14 @@ pub(super) async fn accounts_survive(opener: Arc<dyn Opener>) {
 pub(super) async fn ended_stay_ended(opener: Arc<dyn Opener>) {
     let store = opener.open();
     for n in 1..=2 {
-        store.create_login(login("alice", n), NOW).await.unwrap();
+        sign_in(&*store, login("alice", n)).await;
     }
-    store.rotate([2; 32], [20; 32], NOW.plus(9_000_000), NOW).await.unwrap();
+    store.rotate([2; 32], [20; 32], NOW.plus(9_000_000), NOW, 0).await.unwrap();
     store.end_logins(&user("alice"), Box::new(|login| login.id.0[0] == 1)).await.unwrap();
     let found = opener.open_after_crash();
     assert!(found.login(login("alice", 1).id).await.unwrap().unwrap().ended);
-    let rotated = found.rotate([1; 32], [9; 32], NOW.plus(9), NOW).await.unwrap();
+    let rotated = found.rotate([1; 32], [9; 32], NOW.plus(9), NOW, 0).await.unwrap();
     assert_eq!(rotated, Rotated::Unknown);
-    let reused = found.rotate([2; 32], [9; 32], NOW.plus(9), NOW).await.unwrap();
+    let reused = found.rotate([2; 32], [9; 32], NOW.plus(9), NOW, 0).await.unwrap();
     assert!(matches!(reused, Rotated::Reused(_)));
 }

@@ -2,18 +2,18 @@
 
 use std::sync::Arc;
 
-use nexo_chat::ids::{LoginId, Platform};
+use nexo_chat::ids::{LoginId, Millis, Platform};
 use nexo_chat::model::Login;
 use nexo_chat::store::{Rotated, Store};
 
 use super::Opener;
-use super::given::{NOW, login, user};
+use super::given::{NOW, login, sign_in, user};
 
 /// Live sign-ins every engine must be able to keep per user.
 const LIVE_MAX: u8 = 64;
 
 async fn rotate(store: &Arc<dyn Store>, old: u8, new: u8) -> Rotated {
-    store.rotate([old; 32], [new; 32], NOW.plus(9_000_000), NOW.plus(1000)).await.unwrap()
+    store.rotate([old; 32], [new; 32], NOW.plus(9_000_000), NOW.plus(1000), 0).await.unwrap()
 }
 
 async fn remembered(store: &Arc<dyn Store>, n: u8) -> Option<Login> {
@@ -23,23 +23,23 @@ async fn remembered(store: &Arc<dyn Store>, n: u8) -> Option<Login> {
 pub(super) async fn kept(opener: Arc<dyn Opener>) {
     let store = opener.open();
     assert_eq!(remembered(&store, 1).await, None);
-    store.create_login(login("alice", 1), NOW).await.unwrap();
+    sign_in(&*store, login("alice", 1)).await;
     assert_eq!(remembered(&store, 1).await, Some(login("alice", 1)));
 }
 
 pub(super) async fn forgotten(opener: Arc<dyn Opener>) {
     let store = opener.open();
     for n in 1..=3 {
-        store.create_login(login("alice", n), NOW).await.unwrap();
+        sign_in(&*store, login("alice", n)).await;
     }
-    store.create_login(login("bob", 9), NOW).await.unwrap();
+    sign_in(&*store, login("bob", 9)).await;
     store.end_logins(&user("alice"), Box::new(|login| login.id.0[0] == 1)).await.unwrap();
     assert!(remembered(&store, 1).await.unwrap().ended, "remembered until the next sign-in");
     assert!(matches!(rotate(&store, 2, 20).await, Rotated::Done(_)));
     // Only the rotated one lives longer than an hour.
     let later = NOW.plus(3_600_001);
     let newest = Login { expires_at: later.plus(1000), ..login("alice", 4) };
-    store.create_login(newest, later).await.unwrap();
+    assert!(store.create_login(newest, 1, later).await.unwrap().is_some());
     assert_eq!(remembered(&store, 1).await, None);
     assert!(remembered(&store, 2).await.is_some());
     assert_eq!(remembered(&store, 3).await, None);
@@ -51,7 +51,9 @@ pub(super) async fn forgotten(opener: Arc<dyn Opener>) {
 pub(super) async fn bounded(opener: Arc<dyn Opener>) {
     let store = opener.open();
     for n in 1..=LIVE_MAX + 2 {
-        store.create_login(login("alice", n), NOW).await.unwrap();
+        let ended = sign_in(&*store, login("alice", n)).await.ended;
+        let oldest = n.checked_sub(LIVE_MAX).filter(|n| *n > 0).map(|n| LoginId([n; 16]));
+        assert_eq!(ended, Vec::from_iter(oldest), "who makes room is told");
     }
     let live = store.end_logins(&user("alice"), Box::new(|_| true)).await.unwrap();
     let expect: Vec<_> = (3..=LIVE_MAX + 2).map(|n| LoginId([n; 16])).collect();
@@ -60,12 +62,13 @@ pub(super) async fn bounded(opener: Arc<dyn Opener>) {
 
 pub(super) async fn rotation(opener: Arc<dyn Opener>) {
     let store = opener.open();
-    store.create_login(login("alice", 1), NOW).await.unwrap();
+    sign_in(&*store, login("alice", 1)).await;
     assert_eq!(rotate(&store, 77, 78).await, Rotated::Unknown);
     let expect = Login {
         refresh_hash: [2; 32],
         previous_hash: Some([1; 32]),
         expires_at: NOW.plus(9_000_000),
+        rotated_at: NOW.plus(1000),
         ..login("alice", 1)
     };
     assert_eq!(rotate(&store, 1, 2).await, Rotated::Done(expect.clone()));
@@ -75,7 +78,7 @@ pub(super) async fn rotation(opener: Arc<dyn Opener>) {
 
 pub(super) async fn reuse(opener: Arc<dyn Opener>) {
     let store = opener.open();
-    store.create_login(login("alice", 1), NOW).await.unwrap();
+    sign_in(&*store, login("alice", 1)).await;
     rotate(&store, 1, 2).await;
     let Rotated::Reused(ended) = rotate(&store, 1, 3).await else { panic!("it was used") };
     assert!(ended.ended);
@@ -85,9 +88,42 @@ pub(super) async fn reuse(opener: Arc<dyn Opener>) {
     }
 }
 
+pub(super) async fn reuse_at_once(opener: Arc<dyn Opener>) {
+    let store = opener.open();
+    sign_in(&*store, login("alice", 1)).await;
+    let at = |ms, old: u8, new: u8| {
+        store.rotate([old; 32], [new; 32], NOW.plus(9_000_000), NOW.plus(ms), 500)
+    };
+    assert!(matches!(at(1000, 1, 2).await.unwrap(), Rotated::Done(_)));
+    assert_eq!(at(1499, 1, 3).await.unwrap(), Rotated::Unknown, "within the grace");
+    assert!(!remembered(&store, 1).await.unwrap().ended);
+    assert!(matches!(at(1500, 1, 3).await.unwrap(), Rotated::Reused(_)));
+}
+
+pub(super) async fn version(opener: Arc<dyn Opener>) {
+    let store = opener.open();
+    sign_in(&*store, login("alice", 1)).await;
+    store.change_password(&user("alice"), "new".into()).await.unwrap();
+    for (who, version) in [("alice", 1), ("alice", 3), ("nobody", 1)] {
+        let refused = store.create_login(login(who, 2), version, NOW).await.unwrap();
+        assert_eq!(refused, None, "{who} {version}");
+    }
+    assert_eq!(remembered(&store, 2).await, None);
+    assert!(store.create_login(login("alice", 2), 2, NOW).await.unwrap().is_some());
+}
+
+pub(super) async fn after_all_others(opener: Arc<dyn Opener>) {
+    let store = opener.open();
+    let first = sign_in(&*store, login("alice", 9)).await.login;
+    let clock_went_back = Login { created_at: Millis(5), ..login("alice", 2) };
+    let second = sign_in(&*store, clock_went_back).await.login;
+    assert!(second.created_at > first.created_at);
+    assert_eq!(remembered(&store, 2).await, Some(second));
+}
+
 pub(super) async fn parallel_rotations(opener: Arc<dyn Opener>) {
     let store = opener.open();
-    store.create_login(login("alice", 1), NOW).await.unwrap();
+    sign_in(&*store, login("alice", 1)).await;
     let calls: Vec<_> = (10..14)
         .map(|new| {
             let store = Arc::clone(&store);
@@ -104,19 +140,16 @@ pub(super) async fn parallel_rotations(opener: Arc<dyn Opener>) {
 
 pub(super) async fn expired_and_ended(opener: Arc<dyn Opener>) {
     let store = opener.open();
-    store
-        .create_login(Login { expires_at: NOW.plus(1000), ..login("alice", 1) }, NOW)
-        .await
-        .unwrap();
+    sign_in(&*store, Login { expires_at: NOW.plus(1000), ..login("alice", 1) }).await;
     assert_eq!(rotate(&store, 1, 2).await, Rotated::Unknown, "it expired at this moment");
-    store.create_login(login("alice", 3), NOW).await.unwrap();
+    sign_in(&*store, login("alice", 3)).await;
     store.end_logins(&user("alice"), Box::new(|login| login.id.0[0] == 3)).await.unwrap();
     assert_eq!(rotate(&store, 3, 4).await, Rotated::Unknown);
 }
 
 pub(super) async fn two_back(opener: Arc<dyn Opener>) {
     let store = opener.open();
-    store.create_login(login("alice", 1), NOW).await.unwrap();
+    sign_in(&*store, login("alice", 1)).await;
     rotate(&store, 1, 2).await;
     rotate(&store, 2, 3).await;
     assert_eq!(rotate(&store, 1, 9).await, Rotated::Unknown);
@@ -126,9 +159,9 @@ pub(super) async fn two_back(opener: Arc<dyn Opener>) {
 pub(super) async fn picked(opener: Arc<dyn Opener>) {
     let store = opener.open();
     for n in 1..=6 {
-        store.create_login(login("alice", n), NOW).await.unwrap();
+        sign_in(&*store, login("alice", n)).await;
     }
-    store.create_login(login("alice.", 7), NOW).await.unwrap();
+    sign_in(&*store, login("alice.", 7)).await;
     let on_one = |login: &Login| login.platform == Platform(1);
     let ended = store.end_logins(&user("alice"), Box::new(on_one)).await.unwrap();
     assert_eq!(ended, [LoginId([1; 16]), LoginId([6; 16])]);

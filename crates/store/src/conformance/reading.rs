@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use nexo_chat::ids::{ConversationId, MessageId, Seq};
-use nexo_chat::store::{Order, Store};
+use nexo_chat::store::{Limit, Order, Store};
 
 use super::Opener;
 use super::given::{all, append, draft, pair, send, send_many, seqs};
@@ -16,7 +16,8 @@ async fn check(
     expect: &[u64],
 ) {
     let seq_range = Seq(*range.start())..=Seq(*range.end());
-    let read = store.messages(&pair("alice", "bob"), seq_range, limit, order).await.unwrap();
+    let read =
+        store.messages(&pair("alice", "bob"), seq_range, Limit::of(limit), order).await.unwrap();
     assert_eq!(seqs(&read), expect, "{range:?} limit {limit} {order:?}");
 }
 
@@ -57,7 +58,9 @@ pub(super) async fn beyond(opener: Arc<dyn Opener>) {
     #[allow(clippy::reversed_empty_ranges, reason = "that is the case")]
     check(&store, 3..=1, 9, Order::Ascending, &[]).await;
     let unknown = pair("alice", "zoe");
-    assert!(store.messages(&unknown, all(), 9, Order::Ascending).await.unwrap().is_empty());
+    assert!(
+        store.messages(&unknown, all(), Limit::of(9), Order::Ascending).await.unwrap().is_empty()
+    );
 }
 
 pub(super) async fn neighbours(opener: Arc<dyn Opener>) {
@@ -73,7 +76,7 @@ pub(super) async fn neighbours(opener: Arc<dyn Opener>) {
     for id in ["sg_1", "sg_1.", "sg_11", "sg_1-"] {
         let id = ConversationId::parse(id).unwrap();
         for order in [Order::Ascending, Order::Descending] {
-            let read = store.messages(&id, all(), 99, order).await.unwrap();
+            let read = store.messages(&id, all(), Limit::of(99), order).await.unwrap();
             assert_eq!(read.len(), 3, "{id}");
             assert!(read.iter().all(|message| message.conversation == id), "{id}");
         }
@@ -86,7 +89,10 @@ pub(super) async fn many(opener: Arc<dyn Opener>) {
     for i in 0..300 {
         sent.push(send(&store, "alice", "bob", &format!("m{i}")).await);
     }
-    let read = store.messages(&pair("alice", "bob"), all(), 1000, Order::Ascending).await.unwrap();
+    let read = store
+        .messages(&pair("alice", "bob"), all(), Limit::of(1000), Order::Ascending)
+        .await
+        .unwrap();
     assert_eq!(read, sent);
     for message in sent {
         assert_eq!(store.message(message.id).await.unwrap(), Some(message));

@@ -7,7 +7,7 @@ use nexo_chat::ids::{ClientMsgId, ConversationId, MessageId, Seq};
 use nexo_chat::invariants;
 use nexo_chat::model::{Content, ContentKind};
 use nexo_chat::policy::send::Permit;
-use nexo_chat::store::{Appended, Order};
+use nexo_chat::store::{Appended, Limit, Order};
 
 use super::Opener;
 use super::given::{all, append, draft, pair, send, send_many, seqs, user};
@@ -18,7 +18,10 @@ pub(super) async fn seqs_are_dense(opener: Arc<dyn Opener>) {
         assert_eq!(send(&store, "alice", "bob", &format!("a{seq}")).await.seq, Seq(seq));
         assert_eq!(send(&store, "alice", "carol", &format!("c{seq}")).await.seq, Seq(seq));
     }
-    let read = store.messages(&pair("alice", "bob"), all(), 100, Order::Ascending).await.unwrap();
+    let read = store
+        .messages(&pair("alice", "bob"), all(), Limit::of(100), Order::Ascending)
+        .await
+        .unwrap();
     assert!(invariants::dense(read.iter().map(|message| message.seq)));
 }
 
@@ -42,7 +45,8 @@ pub(super) async fn is_what_was_sent(opener: Arc<dyn Opener>) {
     assert_eq!(message.conversation, sent.conversation);
     assert_eq!(message.sent_at, sent.sent_at);
     assert_eq!(message.content, sent.content);
-    let read = store.messages(&sent.conversation, all(), 9, Order::Ascending).await.unwrap();
+    let read =
+        store.messages(&sent.conversation, all(), Limit::of(9), Order::Ascending).await.unwrap();
     assert_eq!(read, [message]);
 }
 
@@ -69,7 +73,8 @@ pub(super) async fn conflict_changes_nothing(opener: Arc<dyn Opener>) {
     let first = send(&store, "alice", "bob", "one").await;
     let other = draft("alice", "bob", "one", "something else");
     assert_eq!(append(&store, other).await.unwrap(), Appended::Conflict);
-    let read = store.messages(&pair("alice", "bob"), all(), 9, Order::Ascending).await.unwrap();
+    let read =
+        store.messages(&pair("alice", "bob"), all(), Limit::of(9), Order::Ascending).await.unwrap();
     assert_eq!(read, [Arc::clone(&first)]);
     assert_eq!(store.message(first.id).await.unwrap(), Some(first));
 }
@@ -100,7 +105,8 @@ pub(super) async fn no_holes_after_conflict(opener: Arc<dyn Opener>) {
         });
     }
     assert_eq!(kinds, "scsdcss");
-    let read = store.messages(&pair("alice", "bob"), all(), 9, Order::Ascending).await.unwrap();
+    let read =
+        store.messages(&pair("alice", "bob"), all(), Limit::of(9), Order::Ascending).await.unwrap();
     assert_eq!(seqs(&read), [1, 2, 3, 4]);
 }
 
@@ -131,7 +137,10 @@ pub(super) async fn parallel_sends_are_dense(opener: Arc<dyn Opener>) {
     for sender in senders {
         sender.await.unwrap();
     }
-    let read = store.messages(&pair("alice", "bob"), all(), 999, Order::Ascending).await.unwrap();
+    let read = store
+        .messages(&pair("alice", "bob"), all(), Limit::of(999), Order::Ascending)
+        .await
+        .unwrap();
     assert_eq!(read.len(), 200);
     assert!(invariants::dense(read.iter().map(|message| message.seq)));
 }
@@ -156,7 +165,8 @@ pub(super) async fn parallel_sends_of_one_client_id(opener: Arc<dyn Opener>) {
         }
     }
     assert_eq!(stored, 1);
-    let read = store.messages(&pair("alice", "bob"), all(), 9, Order::Ascending).await.unwrap();
+    let read =
+        store.messages(&pair("alice", "bob"), all(), Limit::of(9), Order::Ascending).await.unwrap();
     assert_eq!(read.len(), 1);
 }
 

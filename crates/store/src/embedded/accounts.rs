@@ -80,7 +80,7 @@ pub(crate) fn change_password(
 }
 
 /// The account as it will be after the batch.
-fn current(pending: &mut Pending<'_>, id: &UserId) -> Result<Option<User>, Fault> {
+pub(crate) fn current(pending: &mut Pending<'_>, id: &UserId) -> Result<Option<User>, Fault> {
     if let Some(user) = pending.decided().users.get(id) {
         return Ok(Some(User::clone(user)));
     }

@@ -92,7 +92,7 @@ fn join(pending: &mut Pending<'_>, message: &Message) -> Result<(), Fault> {
     };
     if is_member {
         let place = (message.sender.clone(), message.conversation.clone());
-        pending.decided().sent.insert(place, message.seq);
+        pending.decided().sent.push((place, message.seq));
     }
     Ok(())
 }

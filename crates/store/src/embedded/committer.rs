@@ -90,6 +90,7 @@ impl Committer {
             next = self.queue.try_recv().ok();
         }
         if !acts.is_empty() {
+            self.core.waiting_bytes.fetch_sub(bytes, Ordering::Relaxed);
             let waited = self.core.waiting.fetch_sub(acts.len(), Ordering::Relaxed);
             let left = waited.saturating_sub(acts.len());
             #[allow(clippy::cast_precision_loss, reason = "a queue is shorter than 2⁵²")]

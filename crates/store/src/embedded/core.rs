@@ -31,8 +31,9 @@ pub(crate) struct Core {
     pub(crate) meters: Meters,
     /// Set when the committer takes nothing more.
     pub(crate) closed: AtomicBool,
-    /// Writes that wait for the committer.
+    /// Writes that wait for the committer, and about how many bytes they are.
     pub(crate) waiting: AtomicUsize,
+    pub(crate) waiting_bytes: AtomicUsize,
     pub(crate) witness: Witness,
     pub(crate) folder: Folder,
 }
@@ -50,6 +51,7 @@ impl Core {
             meters: Meters::new(),
             closed: AtomicBool::new(false),
             waiting: AtomicUsize::new(0),
+            waiting_bytes: AtomicUsize::new(0),
             witness,
             folder,
         }

@@ -3,7 +3,8 @@
 use std::sync::{Mutex, PoisonError};
 
 use nexo_chat::ids::{ConversationId, Seq, UserId};
-use nexo_chat::model::{CursorKind, Cursors, Window};
+use nexo_chat::model::{CursorKind, Window};
+use nexo_chat::progress::Progress;
 use nexo_chat::store::Moved;
 
 use super::engine::{Batch, Engine};
@@ -20,7 +21,7 @@ pub(crate) type Place = (UserId, ConversationId);
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Member {
     pub(crate) window: Window,
-    pub(crate) cursors: Cursors,
+    pub(crate) progress: Progress,
     /// The cursors moved since they were written: memory is the only place that knows.
     dirty: bool,
 }
@@ -51,9 +52,9 @@ impl Members {
             self.known.insert(&mut part, place.clone(), member, |member| !member.dirty);
         }
         let Some(member) = part.get_mut(place) else { return Ok(None) };
-        let before = member.cursors;
+        let before = member.progress;
         let done = act(member);
-        if member.cursors != before && !member.dirty {
+        if member.progress != before && !member.dirty {
             member.dirty = true;
             self.dirty_places().push(place.clone());
         }
@@ -80,46 +81,42 @@ impl Members {
     ) -> Result<Option<Moved>, Fault> {
         let head = heads.get(engine, &place.1)?.seq;
         self.with(engine, place, |member| {
-            let before = member.cursors;
+            let before = member.progress.cursors;
             let to = seq.min(member.window.max.map_or(head, |max| max.min(head)));
-            let read = if kind == CursorKind::Read { before.read.max(to) } else { before.read };
-            member.cursors = Cursors { delivered: before.delivered.max(to), read };
-            Moved { before, after: member.cursors }
+            member.progress.acknowledged(kind, to);
+            Moved { before, after: member.progress.cursors }
         })
     }
 
     /// Moves a sender's cursors to their own message.
     pub(crate) fn sent(&self, engine: &Engine, place: &Place, seq: Seq) -> Result<(), Fault> {
-        let moved = self.with(engine, place, |member| {
-            let Cursors { delivered, read } = member.cursors;
-            member.cursors = Cursors { delivered: delivered.max(seq), read: read.max(seq) };
-        })?;
+        let moved = self.with(engine, place, |member| member.progress.sent(seq))?;
         moved.ok_or_else(|| record::impossible(Space::Tail, "a sender who is no member"))
     }
 
     /// Adds all moved cursors to a batch. They stay dirty until [`Members::written`].
-    pub(crate) fn write(&self, batch: &mut Batch) -> Result<Vec<(Place, Cursors)>, Fault> {
+    pub(crate) fn write(&self, batch: &mut Batch) -> Result<Vec<(Place, Progress)>, Fault> {
         let places = std::mem::take(&mut *self.dirty_places());
         let mut written = Vec::with_capacity(places.len());
         for place in places {
-            let Some(cursors) = self.known.lock(&place).get(&place).map(|member| member.cursors)
+            let Some(progress) = self.known.lock(&place).get(&place).map(|member| member.progress)
             else {
                 continue;
             };
             let key = keys::member(&place.0, &place.1);
-            let value = record::encode(Space::Cursors, &key, &CursorRecord::from(cursors))?;
+            let value = record::encode(Space::Cursors, &key, &CursorRecord::from(progress))?;
             batch.put(Space::Cursors, key, value);
-            written.push((place, cursors));
+            written.push((place, progress));
         }
         Ok(written)
     }
 
     /// After the batch is committed: what did not move meanwhile is clean.
-    pub(crate) fn written(&self, written: Vec<(Place, Cursors)>) {
-        for (place, cursors) in written {
+    pub(crate) fn written(&self, written: Vec<(Place, Progress)>) {
+        for (place, progress) in written {
             let mut part = self.known.lock(&place);
             let Some(member) = part.get_mut(&place) else { continue };
-            member.dirty = member.cursors != cursors;
+            member.dirty = member.progress != progress;
             if member.dirty {
                 self.dirty_places().push(place.clone());
             }
@@ -131,9 +128,9 @@ fn load(engine: &Engine, place: &Place) -> Result<Option<Member>, Fault> {
     let key = keys::member(&place.0, &place.1);
     let Some(window) = engine.get(Space::Members, &key)? else { return Ok(None) };
     let window: WindowRecord = record::decode(Space::Members, &key, &window)?;
-    let cursors = match engine.get(Space::Cursors, &key)? {
+    let progress = match engine.get(Space::Cursors, &key)? {
         Some(bytes) => record::decode::<CursorRecord>(Space::Cursors, &key, &bytes)?.into(),
-        None => Cursors::default(),
+        None => Progress::default(),
     };
-    Ok(Some(Member { window: window.into(), cursors, dirty: false }))
+    Ok(Some(Member { window: window.into(), progress, dirty: false }))
 }

@@ -13,9 +13,9 @@ use super::poison::Fault;
 /// Bytes as the tree hands them out.
 pub(crate) type Bytes = fjall::Slice;
 
-/// Keyspaces of small records fill slowly; without a bound of their own they would hold the
-/// journal back for long.
-const SMALL_MEMTABLE_BYTES: u64 = 16 << 20;
+/// Keyspaces of small records fill slowly; without a smaller bound they would hold the journal
+/// back for long, and with it the next start, which reads all of it again.
+const SMALL_MEMTABLE_PART: u64 = 4;
 
 /// Writes that happen together or not at all.
 #[derive(Default)]
@@ -87,21 +87,20 @@ impl Engine {
         guarded("read", || self.space(space).get(key))
     }
 
-    /// Up to `limit` pairs of a range, in the given order.
+    /// Up to `limit` pairs of a range, in the given order, until their values exceed `bytes`.
     pub(crate) fn scan(
         &self,
         space: Space,
         range: KeyRange,
         limit: usize,
         order: Order,
+        bytes: usize,
     ) -> Result<Vec<(Bytes, Bytes)>, Fault> {
         guarded("scan", || {
             let found = self.space(space).range(range);
             match order {
-                Order::Ascending => found.take(limit).map(fjall::Guard::into_inner).collect(),
-                Order::Descending => {
-                    found.rev().take(limit).map(fjall::Guard::into_inner).collect()
-                }
+                Order::Ascending => collect(found, limit, bytes),
+                Order::Descending => collect(found.rev(), limit, bytes),
             }
         })
     }
@@ -112,7 +111,7 @@ impl Engine {
         space: Space,
         range: KeyRange,
     ) -> Result<Option<(Bytes, Bytes)>, Fault> {
-        Ok(self.scan(space, range, 1, Order::Descending)?.pop())
+        Ok(self.scan(space, range, 1, Order::Descending, 0)?.pop())
     }
 
     /// Writes a batch. After an error it is unknown whether it will be there after a restart.
@@ -156,16 +155,37 @@ fn builder(folder: &Path, options: &Options) -> fjall::DatabaseBuilder<Database>
 
 fn keyspace_options(space: Space, options: &Options) -> KeyspaceCreateOptions {
     let memtable = match space {
-        Space::Messages | Space::Ids => options.memtable_bytes,
-        _ => options.memtable_bytes.min(SMALL_MEMTABLE_BYTES),
+        Space::Messages => options.memtable_bytes,
+        _ => options.memtable_bytes / SMALL_MEMTABLE_PART,
     };
     KeyspaceCreateOptions::default().max_memtable_size(memtable)
+}
+
+fn collect(
+    found: impl Iterator<Item = fjall::Guard>,
+    limit: usize,
+    bytes: usize,
+) -> fjall::Result<Vec<(Bytes, Bytes)>> {
+    let (mut pairs, mut left) = (Vec::new(), bytes);
+    for guard in found.take(limit) {
+        let pair = guard.into_inner()?;
+        let size = pair.1.len();
+        pairs.push(pair);
+        if size > left {
+            break;
+        }
+        left -= size;
+    }
+    Ok(pairs)
 }
 
 /// The tree answers some kinds of damage with a panic; here it becomes an error like the others.
 fn guarded<T>(what: &str, act: impl FnOnce() -> fjall::Result<T>) -> Result<T, Fault> {
     match catch_unwind(AssertUnwindSafe(act)) {
         Ok(Ok(done)) => Ok(done),
+        Ok(Err(fjall::Error::Poisoned)) => {
+            Err(Fault::new(format!("cannot {what}: the disk refused a write; is it full?")))
+        }
         Ok(Err(error)) => Err(Fault::new(format!("cannot {what}: {error}"))),
         Err(_) => Err(Fault::new(format!("cannot {what}: the tree panicked"))),
     }

@@ -2,8 +2,9 @@
 
 use nexo_chat::ids::{LoginId, Millis, UserId};
 use nexo_chat::model::Login;
-use nexo_chat::store::Rotated;
+use nexo_chat::store::{Rotated, SignedIn};
 
+use super::accounts;
 use super::engine::Engine;
 use super::keys::{self, Space};
 use super::pending::Pending;
@@ -17,23 +18,35 @@ pub(crate) fn get(engine: &Engine, id: LoginId) -> Result<Option<Login>, Fault> 
 }
 
 /// Keeps a new sign-in, forgets what is over, and ends the oldest beyond the bound.
-pub(crate) fn create(pending: &mut Pending<'_>, login: &Login, now: Millis) -> Result<(), Fault> {
+pub(crate) fn create(
+    pending: &mut Pending<'_>,
+    mut login: Login,
+    session_version: u64,
+    now: Millis,
+) -> Result<Option<SignedIn>, Fault> {
+    let user = accounts::current(pending, &login.user)?;
+    if user.is_none_or(|user| user.session_version != session_version) {
+        return Ok(None);
+    }
+    let others = of_user(pending, &login.user)?;
+    login.created_at = sign_ins::begin(login.created_at, others.iter());
     let mut live = Vec::new();
-    for old in of_user(pending, &login.user)? {
+    for old in others {
         if sign_ins::is_live(&old, now) {
             live.push(old);
         } else {
             forget(pending, &old);
         }
     }
-    let ending = sign_ins::too_many(live.iter(), LIVE_MAX - 1);
-    for mut old in live.into_iter().filter(|old| ending.contains(&old.id)) {
+    let ended = sign_ins::too_many(live.iter(), LIVE_MAX - 1);
+    for mut old in live.into_iter().filter(|old| ended.contains(&old.id)) {
         old.ended = true;
         put(pending, &old)?;
     }
-    put(pending, login)?;
+    put(pending, &login)?;
     pending.set(Space::UserLogins, keys::user_login(&login.user, login.id), &())?;
-    pending.set(Space::Refresh, login.refresh_hash.to_vec(), &login.id.0)
+    pending.set(Space::Refresh, login.refresh_hash.to_vec(), &login.id.0)?;
+    Ok(Some(SignedIn { login, ended }))
 }
 
 /// Replaces a refresh token by the next one.
@@ -43,12 +56,13 @@ pub(crate) fn rotate(
     new_hash: [u8; 32],
     expires_at: Millis,
     now: Millis,
+    grace_ms: u64,
 ) -> Result<Rotated, Fault> {
     let Some(bytes) = pending.get(Space::Refresh, &old_hash)? else { return Ok(Rotated::Unknown) };
     let id = LoginId(record::decode(Space::Refresh, &old_hash, &bytes)?);
     let mut login = current(pending, id)?;
     let forgotten = login.previous_hash;
-    let rotated = sign_ins::rotate(&mut login, old_hash, new_hash, expires_at, now);
+    let rotated = sign_ins::rotate(&mut login, old_hash, new_hash, expires_at, now, grace_ms);
     match rotated {
         Rotated::Unknown => return Ok(rotated),
         Rotated::Reused(_) => {}

@@ -54,7 +54,9 @@ use tokio::sync::oneshot;
 use nexo_chat::ids::{ConversationId, LoginId, MessageId, Millis, Seq, UserId};
 use nexo_chat::model::{CursorKind, Draft, Login, Message, Profile, ProfileChange, Standing, User};
 use nexo_chat::policy::send::Permit;
-use nexo_chat::store::{Appended, Committed, Moved, Order, Rotated, Store, StoreError, Stored};
+use nexo_chat::store::{
+    Appended, Committed, Limit, Moved, Order, Rotated, SignedIn, Store, StoreError, Stored,
+};
 
 use self::committer::{Answer, Work};
 use self::core::Core;
@@ -66,6 +68,13 @@ pub use self::options::{FaultKind, Faults, Options};
 
 /// About what a change to an account or a sign-in takes.
 const CHANGE_BYTES: usize = 512;
+
+/// Bytes of the writes that may wait; further ones are refused at once.
+const QUEUE_BYTES_MAX: usize = 64 << 20;
+
+fn too_many() -> StoreError {
+    StoreError::Unavailable("too many writes are waiting".into())
+}
 
 /// A store in a folder.
 pub struct Embedded {
@@ -84,6 +93,10 @@ impl Embedded {
         if let Err(stopped) = self.core.poison.check() {
             return Box::pin(ready(Err(stopped)));
         }
+        let core = &self.core;
+        if core.waiting_bytes.load(Ordering::Relaxed) > QUEUE_BYTES_MAX {
+            return Box::pin(ready(Err(too_many())));
+        }
         let (sender, receiver) = oneshot::channel();
         let act = Box::new(move |pending: &mut Pending<'_>| {
             let outcome = act(pending).inspect_err(|fault| {
@@ -93,18 +106,18 @@ impl Embedded {
             // Nobody may be waiting any more: that undoes nothing.
             Ok(Box::new(move || drop(sender.send(outcome))) as Answer)
         });
-        self.core.waiting.fetch_add(1, Ordering::Relaxed);
+        core.waiting.fetch_add(1, Ordering::Relaxed);
+        core.waiting_bytes.fetch_add(bytes, Ordering::Relaxed);
         let refused = match self.queue.try_send(Work::Act(act, bytes)) {
             Ok(()) => {
-                let core = Arc::clone(&self.core);
+                let core = Arc::clone(core);
                 return Box::pin(async move { receiver.await.map_err(|_| core.gone()) });
             }
-            Err(TrySendError::Full(_)) => {
-                StoreError::Unavailable("too many writes are waiting".into())
-            }
-            Err(TrySendError::Disconnected(_)) => self.core.gone(),
+            Err(TrySendError::Full(_)) => too_many(),
+            Err(TrySendError::Disconnected(_)) => core.gone(),
         };
-        self.core.waiting.fetch_sub(1, Ordering::Relaxed);
+        core.waiting.fetch_sub(1, Ordering::Relaxed);
+        core.waiting_bytes.fetch_sub(bytes, Ordering::Relaxed);
         Box::pin(ready(Err(refused)))
     }
 
@@ -180,7 +193,7 @@ impl Store for Embedded {
         &self,
         conversation: &ConversationId,
         range: RangeInclusive<Seq>,
-        limit: usize,
+        limit: Limit,
         order: Order,
     ) -> Stored<'_, Vec<Arc<Message>>> {
         let conversation = conversation.clone();
@@ -234,8 +247,15 @@ impl Store for Embedded {
         self.submit(CHANGE_BYTES, move |pending| accounts::change_password(pending, &id, hash))
     }
 
-    fn create_login(&self, login: Login, now: Millis) -> Stored<'_, ()> {
-        self.submit(CHANGE_BYTES, move |pending| logins::create(pending, &login, now))
+    fn create_login(
+        &self,
+        login: Login,
+        session_version: u64,
+        now: Millis,
+    ) -> Stored<'_, Option<SignedIn>> {
+        self.submit(CHANGE_BYTES, move |pending| {
+            logins::create(pending, login, session_version, now)
+        })
     }
 
     fn login(&self, id: LoginId) -> Stored<'_, Option<Login>> {
@@ -248,9 +268,10 @@ impl Store for Embedded {
         new_hash: [u8; 32],
         expires_at: Millis,
         now: Millis,
+        grace_ms: u64,
     ) -> Stored<'_, Rotated> {
         self.submit(CHANGE_BYTES, move |pending| {
-            logins::rotate(pending, old_hash, new_hash, expires_at, now)
+            logins::rotate(pending, old_hash, new_hash, expires_at, now, grace_ms)
         })
     }
 

@@ -10,7 +10,7 @@ pub struct Options {
     /// Memory for blocks read from disk.
     pub cache_bytes: u64,
     /// How much is collected in memory before it is written out sorted. Large ones calm the tail
-    /// latency. Fixed when the folder is created.
+    /// latency and lengthen the next start after a crash. Fixed when the folder is created.
     pub memtable_bytes: u64,
     /// How long the journal may grow before the oldest of it must be written out; at least 64 MiB.
     pub journal_bytes_max: u64,
@@ -26,7 +26,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             cache_bytes: 128 << 20,
-            memtable_bytes: 128 << 20,
+            memtable_bytes: 64 << 20,
             journal_bytes_max: 1 << 30,
             queue_max: 65_536,
             cursors_every: Duration::from_secs(1),

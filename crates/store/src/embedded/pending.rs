@@ -37,8 +37,8 @@ pub(crate) struct Decided {
     pub(crate) messages: HashMap<MessageId, Known>,
     /// New heads.
     pub(crate) heads: HashMap<ConversationId, Head>,
-    /// Senders' own places.
-    pub(crate) sent: HashMap<Place, Seq>,
+    /// Senders' own places, in the order of their messages.
+    pub(crate) sent: Vec<(Place, Seq)>,
     /// New or changed accounts.
     pub(crate) users: HashMap<UserId, Arc<User>>,
 }
@@ -63,7 +63,13 @@ impl<'a> Pending<'a> {
 
     /// The keys of a range, as they will be.
     pub(crate) fn keys(&self, space: Space, range: KeyRange) -> Result<Vec<Vec<u8>>, Fault> {
-        let stored = self.core.engine.scan(space, range.clone(), usize::MAX, Order::Ascending)?;
+        let stored = self.core.engine.scan(
+            space,
+            range.clone(),
+            usize::MAX,
+            Order::Ascending,
+            usize::MAX,
+        )?;
         let mut keys: BTreeMap<Vec<u8>, bool> =
             stored.into_iter().map(|(key, _)| (key.to_vec(), true)).collect();
         let of_space = |key: std::ops::Bound<Vec<u8>>| key.map(|key| (space, key));

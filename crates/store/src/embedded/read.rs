@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use nexo_chat::ids::{ConversationId, MessageId, Seq, UserId};
 use nexo_chat::model::{Message, Standing};
-use nexo_chat::store::Order;
+use nexo_chat::store::{Limit, Order};
 
 use super::core::Core;
 use super::cursors::Place;
@@ -39,20 +39,25 @@ pub(crate) fn messages(
     core: &Core,
     conversation: &ConversationId,
     range: &RangeInclusive<Seq>,
-    limit: usize,
+    limit: Limit,
     order: Order,
 ) -> Result<Vec<Arc<Message>>, Fault> {
     let head = core.heads.get(&core.engine, conversation)?.seq;
     let (from, to) = (Seq(1).max(*range.start()), head.min(*range.end()));
-    if from > to || limit == 0 {
+    if from > to || limit.count == 0 {
         return Ok(Vec::new());
     }
-    let count = usize::try_from(to.0 - from.0 + 1).unwrap_or(usize::MAX).min(limit);
+    let count = usize::try_from(to.0 - from.0 + 1).unwrap_or(usize::MAX).min(limit.count);
     let keys = keys::messages(conversation, from, to);
-    let found = core.engine.scan(Space::Messages, keys, count, order)?;
-    let mut messages = Vec::with_capacity(count);
+    let found = core.engine.scan(Space::Messages, keys, count, order, limit.bytes)?;
+    let mut messages: Vec<Arc<Message>> = Vec::with_capacity(found.len());
+    let mut left = limit.bytes;
     for (key, value) in found {
         let message = decode(conversation, &key, &value)?;
+        if message.weight() > left && !messages.is_empty() {
+            return Ok(messages);
+        }
+        left = left.saturating_sub(message.weight());
         let place = messages.len() as u64;
         let expect = match order {
             Order::Ascending => from.0 + place,
@@ -63,7 +68,8 @@ pub(crate) fn messages(
         }
         messages.push(Arc::new(message));
     }
-    if messages.len() < count {
+    // A message weighs more than its record, so a scan that stopped at the bytes has used them up.
+    if messages.len() < count && left > 0 {
         return Err(hole(conversation, messages.len() as u64));
     }
     Ok(messages)
@@ -86,7 +92,7 @@ pub(crate) fn standing(core: &Core, place: &Place) -> Result<Option<Standing>, F
     Ok(Some(Standing {
         conversation: place.1.clone(),
         window: member.window,
-        cursors: member.cursors,
+        cursors: member.progress.cursors,
         max_seq: head.seq,
         change_seq: Seq::ZERO,
         updated_at: head.sent_at,
@@ -101,7 +107,7 @@ pub(crate) fn standings(
     limit: usize,
 ) -> Result<Vec<Standing>, Fault> {
     let range = keys::members_of(user, after);
-    let found = core.engine.scan(Space::Members, range, limit, Order::Ascending)?;
+    let found = core.engine.scan(Space::Members, range, limit, Order::Ascending, usize::MAX)?;
     let mut standings = Vec::with_capacity(found.len());
     for (key, _) in found {
         let conversation = keys::conversation_of(&key, user)

@@ -38,21 +38,15 @@ impl Recent {
         let mut state = self.state();
         for known in batch {
             let id = known.0.id;
-            state.bytes += weight(&known.0);
+            state.bytes += known.0.weight();
             state.known.insert(id, known);
             state.order.push_back(id);
         }
         while state.order.len() > COUNT_MAX || state.bytes > BYTES_MAX {
             let Some(oldest) = state.order.pop_front() else { break };
             if let Some((message, _)) = state.known.remove(&oldest) {
-                state.bytes -= weight(&message);
+                state.bytes -= message.weight();
             }
         }
     }
-}
-
-/// About what a message costs in memory.
-pub(crate) fn weight(message: &Message) -> usize {
-    let extra = message.content.extra.iter().map(|(key, value)| key.len() + value.len() + 64);
-    512 + message.content.body.len() + extra.sum::<usize>() + message.content.mentions.len() * 32
 }

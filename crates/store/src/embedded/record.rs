@@ -13,6 +13,7 @@ use nexo_chat::ids::{
 use nexo_chat::model::{
     Content, ContentKind, Cursors, Fingerprint, Login, Message, Profile, User, Window,
 };
+use nexo_chat::progress::Progress;
 
 use super::keys::Space;
 use super::poison::Fault;
@@ -179,17 +180,20 @@ impl From<WindowRecord> for Window {
 pub(crate) struct CursorRecord {
     delivered: u64,
     read: u64,
+    own: Option<(u64, u64)>,
 }
 
-impl From<Cursors> for CursorRecord {
-    fn from(cursors: Cursors) -> Self {
-        Self { delivered: cursors.delivered.0, read: cursors.read.0 }
+impl From<Progress> for CursorRecord {
+    fn from(Progress { cursors, own }: Progress) -> Self {
+        let own = own.map(|(first, last)| (first.0, last.0));
+        Self { delivered: cursors.delivered.0, read: cursors.read.0, own }
     }
 }
 
-impl From<CursorRecord> for Cursors {
+impl From<CursorRecord> for Progress {
     fn from(record: CursorRecord) -> Self {
-        Self { delivered: Seq(record.delivered), read: Seq(record.read) }
+        let cursors = Cursors { delivered: Seq(record.delivered), read: Seq(record.read) };
+        Self { cursors, own: record.own.map(|(first, last)| (Seq(first), Seq(last))) }
     }
 }
 
@@ -262,6 +266,7 @@ pub(crate) struct LoginRecord<'a> {
     expires_at: u64,
     refresh_hash: [u8; 32],
     previous_hash: Option<[u8; 32]>,
+    rotated_at: u64,
     ended: bool,
 }
 
@@ -274,6 +279,7 @@ impl<'a> From<&'a Login> for LoginRecord<'a> {
             expires_at: login.expires_at.0,
             refresh_hash: login.refresh_hash,
             previous_hash: login.previous_hash,
+            rotated_at: login.rotated_at.0,
             ended: login.ended,
         }
     }
@@ -289,6 +295,7 @@ impl LoginRecord<'_> {
             expires_at: Millis(self.expires_at),
             refresh_hash: self.refresh_hash,
             previous_hash: self.previous_hash,
+            rotated_at: Millis(self.rotated_at),
             ended: self.ended,
         })
     }
@@ -300,7 +307,7 @@ mod tests {
 
     #[test]
     fn every_flipped_bit_and_every_wrong_place_is_noticed() {
-        let record = CursorRecord { delivered: 300, read: 2 };
+        let record = CursorRecord { delivered: 300, read: 2, own: Some((301, 302)) };
         let good = encode(Space::Cursors, b"key", &record).unwrap();
         assert!(decode::<CursorRecord>(Space::Cursors, b"key", &good).is_ok());
         assert!(decode::<CursorRecord>(Space::Members, b"key", &good).is_err());

@@ -5,8 +5,11 @@
 //! batch names its own sends, and at open those that no written cursor covers are done again. The
 //! numbers of these records also tell whether a batch went missing.
 
+use std::collections::HashMap;
+
 use nexo_chat::ids::{ConversationId, Seq, UserId};
 
+use super::cursors::Place;
 use super::engine::{Batch, Engine};
 use super::keys::{self, Space};
 use super::pending::Decided;
@@ -30,8 +33,10 @@ impl Tail {
     pub(crate) fn extend(&mut self, decided: &mut Decided) -> Result<(), Fault> {
         self.newest += 1;
         self.oldest = self.oldest.max(1);
-        let sent = decided.sent.iter();
-        let moves = sent.map(|((user, place), seq)| (user.as_str(), place.as_str(), seq.0));
+        // Only the last own message of a batch counts: it reads all before it.
+        let last: HashMap<&Place, Seq> =
+            decided.sent.iter().map(|(place, seq)| (place, *seq)).collect();
+        let moves = last.iter().map(|((user, place), seq)| (user.as_str(), place.as_str(), seq.0));
         let record = TailRecord { oldest: self.oldest, moves: moves.collect() };
         let key = keys::tail(self.newest);
         let value = record::encode(Space::Tail, &key, &record)?;

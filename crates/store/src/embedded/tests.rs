@@ -5,7 +5,7 @@ use std::sync::Arc;
 use nexo_chat::ids::{ClientMsgId, ConversationId, Millis, Seq, UserId};
 use nexo_chat::model::{Content, Draft, Message};
 use nexo_chat::policy::send::Permit;
-use nexo_chat::store::{Appended, Order, Store, StoreError};
+use nexo_chat::store::{Appended, Limit, Order, Store, StoreError};
 
 use super::engine::{Batch, Durability};
 use super::keys::{self, Space};
@@ -28,7 +28,7 @@ async fn send(store: &Arc<Embedded>, n: u64) -> Result<Appended, StoreError> {
 }
 
 async fn read(store: &Arc<Embedded>) -> Result<Vec<Arc<Message>>, StoreError> {
-    store.messages(&pair(), Seq(1)..=Seq(9), 9, Order::Ascending).await
+    store.messages(&pair(), Seq(1)..=Seq(9), Limit::of(9), Order::Ascending).await
 }
 
 /// Stores three messages, lets `damage` change the disk, and reads after a restart.

@@ -1,0 +1,90 @@
+//! How a member's cursors move. Pure, so that every engine moves them alike.
+
+use crate::ids::Seq;
+use crate::model::{CursorKind, Cursors};
+
+/// A member's cursors, and the own messages that delivered has not reached yet.
+///
+/// Sending reads everything before it, so `read` goes to the new message at once. `delivered` must
+/// not: what others said before may still be on its way, and the next resend starts there. Own
+/// messages need no acknowledgement, though, so it follows as soon as everything before them was
+/// delivered.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Progress {
+    /// Where the cursors are.
+    pub cursors: Cursors,
+    /// The newest unbroken run of own messages, first and last.
+    pub own: Option<(Seq, Seq)>,
+}
+
+impl Progress {
+    /// The member's own message became durable at `seq`.
+    pub fn sent(&mut self, seq: Seq) {
+        self.cursors.read = self.cursors.read.max(seq);
+        self.own = Some(match self.own {
+            Some((first, last)) if last.next() == seq => (first, seq),
+            _ => (seq, seq),
+        });
+        self.follow();
+    }
+
+    /// The member received or read everything up to `to`, which they can see.
+    pub fn acknowledged(&mut self, kind: CursorKind, to: Seq) {
+        self.cursors.delivered = self.cursors.delivered.max(to);
+        if kind == CursorKind::Read {
+            self.cursors.read = self.cursors.read.max(to);
+        }
+        self.follow();
+    }
+
+    fn follow(&mut self) {
+        if let Some((first, last)) = self.own
+            && self.cursors.delivered.next() >= first
+        {
+            self.cursors.delivered = self.cursors.delivered.max(last);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use CursorKind::{Delivered, Read};
+
+    fn check(act: impl FnOnce(&mut Progress), delivered: u64, read: u64) {
+        let mut progress = Progress::default();
+        act(&mut progress);
+        let Cursors { delivered: d, read: r } = progress.cursors;
+        assert_eq!((d.0, r.0), (delivered, read));
+    }
+
+    #[test]
+    fn who_speaks_alone_has_everything() {
+        check(|p| (1..=5).for_each(|seq| p.sent(Seq(seq))), 5, 5);
+    }
+
+    #[test]
+    fn an_answer_reads_what_came_before_but_does_not_deliver_it() {
+        check(|p| p.sent(Seq(4)), 0, 4);
+    }
+
+    #[test]
+    fn own_messages_need_no_acknowledgement() {
+        let answered_early = |p: &mut Progress| {
+            p.sent(Seq(4));
+            p.sent(Seq(5));
+            p.acknowledged(Delivered, Seq(3));
+        };
+        check(answered_early, 5, 5);
+    }
+
+    #[test]
+    fn cursors_never_go_back() {
+        let backwards = |p: &mut Progress| {
+            p.acknowledged(Read, Seq(7));
+            p.acknowledged(Delivered, Seq(3));
+            p.acknowledged(Read, Seq(1));
+        };
+        check(backwards, 7, 7);
+    }
+}
