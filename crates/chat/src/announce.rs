@@ -7,7 +7,7 @@ use crate::command::Event;
 use crate::model::Kept;
 use crate::store::Committed;
 
-/// Publishes each durable message.
+/// Publishes each durable message and change.
 pub struct Announcer {
     bus: Arc<dyn Bus>,
 }
@@ -21,8 +21,15 @@ impl Announcer {
 
 impl Committed for Announcer {
     fn committed(&self, batch: &[Kept]) {
-        for Kept { message, origin } in batch {
-            self.bus.publish(Event::Message { message: Arc::clone(message), origin: *origin });
+        for kept in batch {
+            self.bus.publish(match kept {
+                Kept::Message { message, origin } => {
+                    Event::Message { message: Arc::clone(message), origin: *origin }
+                }
+                Kept::Change { change, origin } => {
+                    Event::Change { change: Arc::clone(change), origin: *origin }
+                }
+            });
         }
     }
 }

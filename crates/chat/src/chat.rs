@@ -14,7 +14,7 @@ use crate::store::Store;
 use crate::sync::Catchup;
 use crate::throttle::Throttle;
 use crate::token::TokenKey;
-use crate::{announce, auth, read, send};
+use crate::{announce, auth, read, recall, send};
 
 /// What the features share.
 pub struct Chat {
@@ -80,6 +80,9 @@ impl Chat {
             Command::Acknowledge(ack) => {
                 read::acknowledge(self, &session.caller, &ack).await?;
                 Reply::Quiet
+            }
+            Command::Recall { message } => {
+                Reply::Recalled(recall::recall(self, &session.caller, message).await?)
             }
             Command::Resend { cursors } => {
                 Reply::Resend(session.catchup.page(self, &session.caller, cursors).await?)

@@ -7,7 +7,7 @@ use crate::Boxed;
 use crate::ids::{
     ClientMsgId, ConnectionId, ConversationId, LoginId, MessageId, Millis, Seq, UserId,
 };
-use crate::model::{Caller, Content, CursorKind, Message};
+use crate::model::{Caller, Change, Content, CursorKind, Message};
 use crate::reason::{Error, Reason};
 
 /// What a frame asks for.
@@ -22,6 +22,11 @@ pub enum Command {
     Send(Outgoing),
     /// A message arrived or was read.
     Acknowledge(Acknowledge),
+    /// Take a message back.
+    Recall {
+        /// Which.
+        message: MessageId,
+    },
     /// Bring what this device has not seen.
     Resend {
         /// Where this device is, per conversation; others start at the member's delivered cursor.
@@ -66,6 +71,8 @@ pub enum Reply {
     Authenticated(Caller),
     /// The message is durable.
     Saved(Saved),
+    /// The message is taken back, now or before.
+    Recalled(Arc<Message>),
     /// One page of what was missed.
     Resend(Page),
     /// I am here.
@@ -106,6 +113,13 @@ pub enum Event {
         /// The message.
         message: Arc<Message>,
         /// The socket that sent it and is not told again.
+        origin: Option<ConnectionId>,
+    },
+    /// Something stored was changed.
+    Change {
+        /// The change.
+        change: Arc<Change>,
+        /// The socket that asked for it and is not told again.
         origin: Option<ConnectionId>,
     },
     /// A member's cursor moved.

@@ -10,7 +10,7 @@
 //! - [`invariants`]: the promises as predicates, called by tests and by the code
 //! - [`store`], [`bus`], [`clock`], [`passwords`]: the contracts the domain needs from others
 //! - [`policy`]: pure decisions
-//! - [`chat`]: puts the features together: [`auth`], [`token`], [`profile`], [`send`], [`read`],
+//! - [`chat`]: puts the features together: [`auth`], [`token`], [`profile`], [`send`], [`read`], [`recall`],
 //!   [`sync`], [`announce`]
 
 pub mod announce;
@@ -28,6 +28,7 @@ pub mod profile;
 pub mod progress;
 pub mod read;
 pub mod reason;
+pub mod recall;
 pub mod rules;
 pub mod send;
 pub mod store;

@@ -193,7 +193,7 @@ pub struct Draft {
     pub origin: Option<ConnectionId>,
 }
 
-/// A stored message. Never changes once readable.
+/// A stored message. Never changes once readable, except that it may be recalled.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message {
     /// Its name for everybody.
@@ -208,11 +208,29 @@ pub struct Message {
     pub client_id: ClientMsgId,
     /// When the server got it.
     pub sent_at: Millis,
-    /// What it says.
+    /// What it says; nothing once it is recalled.
     pub content: Content,
+    /// Set once it is recalled.
+    pub recalled: Option<Recall>,
+}
+
+/// Who took a message back, and when.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Recall {
+    /// Who.
+    pub by: UserId,
+    /// When.
+    pub at: Millis,
 }
 
 impl Message {
+    /// The message without what it said.
+    #[must_use]
+    pub fn recalled(&self, recall: Recall) -> Self {
+        let content = Content { kind: self.content.kind, ..Content::text("") };
+        Self { content, recalled: Some(recall), ..self.clone() }
+    }
+
     /// About how many bytes it costs to hold or to send.
     pub fn weight(&self) -> usize {
         let content = &self.content;
@@ -221,13 +239,53 @@ impl Message {
     }
 }
 
-/// A message that became durable, and the socket it came through.
+/// What happened to something stored: an event with a place of its own in the conversation's second
+/// sequence, so that a device that was away learns of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Change {
+    /// Where.
+    pub conversation: ConversationId,
+    /// Its place among the changes: 1, 2, 3 … without a hole.
+    pub seq: Seq,
+    /// Whose doing.
+    pub by: UserId,
+    /// When.
+    pub at: Millis,
+    /// What.
+    pub kind: ChangeKind,
+}
+
+/// The kinds of change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ChangeKind {
+    /// A message was taken back.
+    Recalled {
+        /// Which.
+        message: MessageId,
+        /// Its place.
+        seq: Seq,
+        /// Who had said it.
+        sender: UserId,
+    },
+}
+
+/// What became durable, and the socket it came through, which gets an ACK instead of a push.
 #[derive(Clone, Debug)]
-pub struct Kept {
-    /// The message.
-    pub message: Arc<Message>,
-    /// The socket that gets an ACK instead of a push.
-    pub origin: Option<ConnectionId>,
+pub enum Kept {
+    /// A new message.
+    Message {
+        /// The message.
+        message: Arc<Message>,
+        /// The socket that sent it.
+        origin: Option<ConnectionId>,
+    },
+    /// A change.
+    Change {
+        /// The change.
+        change: Arc<Change>,
+        /// The socket that asked for it.
+        origin: Option<ConnectionId>,
+    },
 }
 
 /// How far a member has come in a conversation.

@@ -142,6 +142,14 @@ reasons! {
     #[error("this clientMsgId was used for another message")]
     ClientMsgIdConflict,
 
+    // Recalling
+    /// Only the sender takes a message back.
+    #[error("only its sender can take this message back")]
+    NotMessageSender,
+    /// The time for taking it back is over.
+    #[error("it is too late to take this message back")]
+    RevokeTimeout,
+
     // Acknowledging and reading
     /// An ACK that does not say of what kind.
     #[error("ackType is missing")]

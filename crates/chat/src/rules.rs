@@ -30,6 +30,8 @@ pub struct Rules {
     pub content_bytes_max: usize,
     /// Entries of the extra map.
     pub extra_entries_max: usize,
+    /// How long a sender may take a message back.
+    pub recall_window_ms: u64,
     /// How long a rotated refresh token is only refused, before showing it ends the sign-in.
     pub refresh_grace_ms: u64,
     /// Messages of one resend page.
@@ -54,6 +56,7 @@ impl Default for Rules {
             text_chars_max: 4096,
             content_bytes_max: 64 * 1024,
             extra_entries_max: 32,
+            recall_window_ms: 120_000,
             refresh_grace_ms: 10_000,
             resend_page: 200,
             page_bytes_max: 1024 * 1024,

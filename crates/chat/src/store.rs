@@ -7,12 +7,13 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use crate::Boxed;
-use crate::ids::{ConversationId, LoginId, MessageId, Millis, Seq, UserId};
+use crate::ids::{ConnectionId, ConversationId, LoginId, MessageId, Millis, Seq, UserId};
 use crate::model::{
-    CursorKind, Cursors, Draft, Kept, Login, Message, Profile, ProfileChange, Standing, User,
+    Change, CursorKind, Cursors, Draft, Kept, Login, Message, Profile, ProfileChange, Standing,
+    User,
 };
 use crate::policy::send::Permit;
-use crate::reason::{BoxError, Error};
+use crate::reason::{BoxError, Error, Reason};
 
 /// Why a store could not do its work. Conflicts are results, not errors.
 #[derive(Debug, thiserror::Error)]
@@ -58,6 +59,20 @@ impl Limit {
     }
 }
 
+/// Decides on a recall, given the message as it is. Pure: it runs inside the atomic act.
+pub type MayRecall = Box<dyn FnOnce(&Message) -> Result<(), Reason> + Send>;
+
+/// Who asks for a change, when, and through which socket.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Asker {
+    /// Who.
+    pub user: UserId,
+    /// When.
+    pub at: Millis,
+    /// Through what.
+    pub origin: Option<ConnectionId>,
+}
+
 /// A sign-in that was kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SignedIn {
@@ -96,10 +111,11 @@ pub enum Order {
     Descending,
 }
 
-/// Hears of every message that became durable.
+/// Hears of every message and change that became durable.
 pub trait Committed: Send + Sync {
     /// Called once per durable batch: after it is durable and readable, before the appends of the
-    /// batch are answered, in seq order per conversation, from one thread at a time. Never called
+    /// batch are answered, in the order of seqs and change seqs per conversation, from one thread at a
+    /// time. Never called
     /// for duplicates. Must not block.
     fn committed(&self, batch: &[Kept]);
 }
@@ -136,6 +152,25 @@ pub trait Store: Send + Sync {
         limit: Limit,
         order: Order,
     ) -> Stored<'_, Vec<Arc<Message>>>;
+
+    /// Takes a message back in one atomic act: asks `may` about the message as it is, sets who
+    /// recalled it and when, forgets its content for good, and writes the change under the next
+    /// change seq. Durable when it returns, and heard as a change. A message that was recalled
+    /// before is returned as it is, without another change; an unknown one is `MessageNotFound`.
+    fn recall(
+        &self,
+        id: MessageId,
+        asker: Asker,
+        may: MayRecall,
+    ) -> Stored<'_, Result<Arc<Message>, Reason>>;
+
+    /// Up to `limit` changes of a conversation after a change seq, oldest first.
+    fn changes(
+        &self,
+        conversation: &ConversationId,
+        after: Seq,
+        limit: usize,
+    ) -> Stored<'_, Vec<Arc<Change>>>;
 
     // Members and cursors
 

@@ -215,6 +215,7 @@ mod tests {
             client_id,
             sent_at: Millis(sent_at),
             content: Content::text("four"),
+            recalled: None,
         })
     }
 

@@ -59,7 +59,9 @@ impl Delivery {
 impl Listener for Delivery {
     fn hear(&self, event: &Event) {
         match event {
-            Event::Message { .. } | Event::Receipt(_) => self.push(event, &who_hears(event)),
+            Event::Message { .. } | Event::Change { .. } | Event::Receipt(_) => {
+                self.push(event, &who_hears(event));
+            }
             Event::Ended { user, logins, reason } => self.roster.each_of(user, |connection| {
                 if logins.includes(connection.login) {
                     connection.end(*reason);

@@ -250,7 +250,7 @@ impl Session {
                 if is_ack {
                     self.gateway.measures.acks_ok.increment(1);
                 }
-                self.reply(&reply, now);
+                self.reply(&reply, &echo, now);
                 Ok(())
             }
             Ok(Answer::Later(answer)) => {
@@ -278,14 +278,14 @@ impl Session {
         match answered.result {
             Ok(reply) => {
                 self.gateway.measures.save_seconds.record(answered.since.elapsed());
-                self.reply(&reply, now);
+                self.reply(&reply, &answered.echo, now);
                 Ok(())
             }
             Err(error) => self.failed(&error, &answered.echo, now),
         }
     }
 
-    fn reply(&mut self, reply: &Reply, now: Millis) {
+    fn reply(&mut self, reply: &Reply, echo: &Echo, now: Millis) {
         match reply {
             Reply::Quiet => {}
             Reply::Pong => self.push(typed::pong(now)),
@@ -293,6 +293,7 @@ impl Session {
                 self.gateway.measures.acks_saved.increment(1);
                 self.push(typed::saved(saved));
             }
+            Reply::Recalled(message) => self.push(typed::revoked(message, echo)),
             Reply::Authenticated(caller) => {
                 self.connection.renew(caller.expires_at);
                 self.push(typed::auth_ok(caller, &self.gateway.limits, now));
@@ -329,7 +330,7 @@ impl Session {
     async fn resend(&mut self, cursors: BTreeMap<ConversationId, Seq>) -> Result<(), Farewell> {
         let command = Command::Resend { cursors };
         match self.gateway.chat.handle(&mut self.state, command).await {
-            Ok(Answer::Now(reply)) => self.reply(&reply, self.now()),
+            Ok(Answer::Now(reply)) => self.reply(&reply, &Echo::default(), self.now()),
             Ok(Answer::Later(_)) => {}
             Err(error) => return self.failed(&error, &Echo::default(), self.now()),
         }

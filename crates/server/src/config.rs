@@ -22,6 +22,7 @@ pub(crate) struct Config {
     pub(crate) session: Session,
     pub(crate) limits: Limits,
     pub(crate) gateway: Gateway,
+    pub(crate) messages: Messages,
     pub(crate) resend: Resend,
     pub(crate) embedded: Embedded,
     pub(crate) metrics: Metrics,
@@ -38,6 +39,7 @@ impl Default for Config {
             session: Session::default(),
             limits: Limits::default(),
             gateway: Gateway::default(),
+            messages: Messages::default(),
             resend: Resend::default(),
             embedded: Embedded::default(),
             metrics: Metrics::default(),
@@ -152,6 +154,19 @@ impl Default for Gateway {
             allowed_origins: Vec::new(),
             trusted_proxies: Vec::new(),
         }
+    }
+}
+
+/// What may be done to messages.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct Messages {
+    pub(crate) recall_seconds: u64,
+}
+
+impl Default for Messages {
+    fn default() -> Self {
+        Self { recall_seconds: 120 }
     }
 }
 

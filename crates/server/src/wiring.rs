@@ -95,6 +95,7 @@ fn rules(config: &Config) -> Rules {
         extra_entries_max: limits.extra_entries,
         resend_page: config.resend.page,
         page_bytes_max: config.resend.page_bytes,
+        recall_window_ms: config.messages.recall_seconds.saturating_mul(1000),
         refresh_grace_ms: config.auth.refresh_grace_seconds.saturating_mul(1000),
         user_sends_per_second: limits.user_sends_per_second,
         user_sends_burst: burst(limits.user_sends_burst, limits.user_sends_per_second),

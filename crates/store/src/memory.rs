@@ -5,15 +5,17 @@ use std::future::ready;
 use std::ops::RangeInclusive;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
+use nexo_chat::Reason;
 use nexo_chat::ids::{ConversationId, LoginId, MessageId, Millis, Seq, UserId};
 use nexo_chat::model::{
-    CursorKind, Draft, Fingerprint, Kept, Login, Message, Profile, ProfileChange, Standing, User,
-    Window,
+    Change, ChangeKind, CursorKind, Draft, Fingerprint, Kept, Login, Message, Profile,
+    ProfileChange, Recall, Standing, User, Window,
 };
 use nexo_chat::policy::send::Permit;
 use nexo_chat::progress::Progress;
 use nexo_chat::store::{
-    Appended, Committed, Limit, Moved, Order, Rotated, SignedIn, Store, StoreError, Stored,
+    Appended, Asker, Committed, Limit, MayRecall, Moved, Order, Rotated, SignedIn, Store,
+    StoreError, Stored,
 };
 
 use crate::sign_ins::{self, LIVE_MAX};
@@ -31,11 +33,14 @@ pub struct Memory {
 struct State {
     conversations: HashMap<ConversationId, Vec<Arc<Message>>>,
     ids: HashMap<MessageId, (Arc<Message>, Fingerprint)>,
+    changes: HashMap<ConversationId, Vec<Arc<Change>>>,
     members: BTreeMap<(UserId, ConversationId), Member>,
     users: HashMap<UserId, User>,
     logins: BTreeMap<LoginId, Login>,
     closed: bool,
 }
+
+type Recalled = (Arc<Message>, Option<Arc<Change>>);
 
 struct Member {
     window: Window,
@@ -101,10 +106,41 @@ impl State {
             client_id: draft.client_id,
             sent_at: draft.sent_at,
             content: draft.content,
+            recalled: None,
         });
         self.ids.insert(id, (Arc::clone(&message), fingerprint));
         self.conversations.entry(draft.conversation).or_default().push(Arc::clone(&message));
         Appended::Stored(message)
+    }
+
+    /// The message as it is now, and the change unless it was recalled before.
+    fn recall(&mut self, id: MessageId, asker: &Asker, may: MayRecall) -> Result<Recalled, Reason> {
+        let (message, fingerprint) = self.ids.get(&id).cloned().ok_or(Reason::MessageNotFound)?;
+        may(&message)?;
+        if message.recalled.is_some() {
+            return Ok((message, None));
+        }
+        let recall = Recall { by: asker.user.clone(), at: asker.at };
+        let recalled = Arc::new(message.recalled(recall));
+        self.ids.insert(id, (Arc::clone(&recalled), fingerprint));
+        let all = self.conversations.entry(message.conversation.clone()).or_default();
+        if let Some(place) = all.iter_mut().find(|place| place.id == id) {
+            *place = Arc::clone(&recalled);
+        }
+        let changes = self.changes.entry(message.conversation.clone()).or_default();
+        let change = Arc::new(Change {
+            conversation: message.conversation.clone(),
+            seq: Seq(changes.len() as u64 + 1),
+            by: asker.user.clone(),
+            at: asker.at,
+            kind: ChangeKind::Recalled {
+                message: id,
+                seq: message.seq,
+                sender: message.sender.clone(),
+            },
+        });
+        changes.push(Arc::clone(&change));
+        Ok((recalled, Some(change)))
     }
 
     fn newest(&self, conversation: &ConversationId) -> Option<&Arc<Message>> {
@@ -121,7 +157,7 @@ impl State {
             window: member.window,
             cursors: member.progress.cursors,
             max_seq: self.max_seq(conversation),
-            change_seq: Seq::ZERO,
+            change_seq: Seq(self.changes.get(conversation).map_or(0, |all| all.len() as u64)),
             updated_at: self.newest(conversation).map_or(Millis(0), |message| message.sent_at),
         }
     }
@@ -194,7 +230,7 @@ impl Store for Memory {
             if state.closed { Err(closed()) } else { Ok(state.append(draft)) }
         };
         if let (Ok(Appended::Stored(message)), Some(listener)) = (&outcome, self.listener.get()) {
-            listener.committed(&[Kept { message: Arc::clone(message), origin }]);
+            listener.committed(&[Kept::Message { message: Arc::clone(message), origin }]);
         }
         Box::pin(ready(outcome))
     }
@@ -232,6 +268,36 @@ impl Store for Memory {
             let count = fits.count().min(limit.count);
             messages.truncate(count);
             messages
+        })
+    }
+
+    fn recall(
+        &self,
+        id: MessageId,
+        asker: Asker,
+        may: MayRecall,
+    ) -> Stored<'_, Result<Arc<Message>, Reason>> {
+        let _order = self.order.lock().unwrap_or_else(PoisonError::into_inner);
+        let outcome = {
+            let mut state = self.state();
+            if state.closed { Err(closed()) } else { Ok(state.recall(id, &asker, may)) }
+        };
+        if let (Ok(Ok((_, Some(change)))), Some(listener)) = (&outcome, self.listener.get()) {
+            let (change, origin) = (Arc::clone(change), asker.origin);
+            listener.committed(&[Kept::Change { change, origin }]);
+        }
+        Box::pin(ready(outcome.map(|recalled| recalled.map(|(message, _)| message))))
+    }
+
+    fn changes(
+        &self,
+        conversation: &ConversationId,
+        after: Seq,
+        limit: usize,
+    ) -> Stored<'_, Vec<Arc<Change>>> {
+        self.act(|state| {
+            let all = state.changes.get(conversation).into_iter().flatten();
+            all.filter(|change| change.seq > after).take(limit).cloned().collect()
         })
     }
 

@@ -8,9 +8,10 @@ use nexo_chat::Reason::{
     ConversationNotFound, Forbidden, FrameTooLarge, IdleTimeout, InternalError, InvalidParam,
     InvalidRefreshToken, InvalidToken, Kicked, LoginFailed, MessageNotFound, MethodNotAllowed,
     MissingAckType, MissingBody, MissingMsgId, MissingServerMsgId, MissingTo, MissingToken,
-    MissingType, NotFound, NotImplemented, OriginNotAllowed, ReauthUidMismatch, ServerBusy,
-    SessionInvalid, ShuttingDown, SlowConsumer, TokenExpired, TooManyConnections, TooManyRequests,
-    Unauthorized, UnknownAckType, UnknownMsgType, UserExists, UserNotFound,
+    MissingType, NotFound, NotImplemented, NotMessageSender, OriginNotAllowed, ReauthUidMismatch,
+    RevokeTimeout, ServerBusy, SessionInvalid, ShuttingDown, SlowConsumer, TokenExpired,
+    TooManyConnections, TooManyRequests, Unauthorized, UnknownAckType, UnknownMsgType, UserExists,
+    UserNotFound,
 };
 
 /// One reason on the wire.
@@ -97,6 +98,8 @@ pub fn row(reason: Reason) -> Row {
         CannotSendToSelf => row("cannot_send_to_self", 1001, 206, 400, Stays),
         UnknownMsgType => row("unknown_msg_type", 1001, 305, 400, Stays),
         ClientMsgIdConflict => row("client_msg_id_conflict", 4002, 5, 409, Stays),
+        NotMessageSender => row("not_message_sender", 1004, 302, 403, Stays),
+        RevokeTimeout => row("revoke_timeout", 1004, 301, 403, Stays),
         MissingAckType => row("missing_ack_type", 1001, 2, 400, Stays),
         UnknownAckType => row("unknown_ack_type", 1001, 2, 400, Stays),
         MissingServerMsgId => row("missing_server_msg_id", 1001, 2, 400, Stays),

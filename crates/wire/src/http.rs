@@ -1,8 +1,10 @@
 //! The bodies of HTTP answers: `{code, message, data, request_id}`, and `reason` on errors.
 
+use std::sync::Arc;
+
 use nexo_chat::Reason;
 use nexo_chat::auth::Tokens;
-use nexo_chat::model::{Message, Standing, User};
+use nexo_chat::model::{Change, ChangeKind, Message, Standing, User};
 use nexo_chat::read::Line;
 use serde::{Serialize, Serializer};
 
@@ -112,13 +114,15 @@ pub struct MessageEntity {
     content: String,
     #[serde(skip_serializing_if = "std::collections::BTreeMap::is_empty")]
     extra: std::collections::BTreeMap<String, String>,
-    /// 1 saved, by the numbers of document 000.
+    /// 1 saved, 4 revoked, by the numbers of document 000.
     status: i32,
     msg_seq: String,
     client_msg_id: String,
     server_msg_id: String,
     created_at: u64,
     updated_at: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    revoked_at: Option<u64>,
 }
 
 impl From<&Message> for MessageEntity {
@@ -132,12 +136,40 @@ impl From<&Message> for MessageEntity {
             msg_type: typed::kind_name(message.content.kind),
             content: String::from_utf8_lossy(&message.content.body).into_owned(),
             extra: message.content.extra.clone(),
-            status: 1,
+            status: if message.recalled.is_some() { 4 } else { 1 },
             msg_seq: message.seq.to_string(),
             client_msg_id: message.client_id.as_str().to_owned(),
             server_msg_id: message.id.to_string(),
             created_at: message.sent_at.0,
-            updated_at: message.sent_at.0,
+            updated_at: message.recalled.as_ref().map_or(message.sent_at, |recall| recall.at).0,
+            revoked_at: message.recalled.as_ref().map(|recall| recall.at.0),
+        }
+    }
+}
+
+/// A change, in the words of document 003.
+#[derive(Debug, Serialize)]
+pub struct ChangeEntity {
+    conversation_id: String,
+    change_seq: u64,
+    kind: &'static str,
+    operator_id: String,
+    server_msg_id: String,
+    seq: u64,
+    at: u64,
+}
+
+impl From<&Arc<Change>> for ChangeEntity {
+    fn from(change: &Arc<Change>) -> Self {
+        let ChangeKind::Recalled { message, seq, .. } = &change.kind;
+        Self {
+            conversation_id: change.conversation.to_string(),
+            change_seq: change.seq.0,
+            kind: "recalled",
+            operator_id: change.by.to_string(),
+            server_msg_id: message.to_string(),
+            seq: seq.0,
+            at: change.at.0,
         }
     }
 }

@@ -36,6 +36,7 @@ fn almost_a_frame() -> impl Strategy<Value = Value> {
         Just("SINGLE_CHAT"),
         Just("ACK"),
         Just("RESEND"),
+        Just("MESSAGE_REVOKE"),
         Just("GROUP_CHAT"),
         Just(""),
     ];
@@ -107,6 +108,7 @@ proptest! {
             client_id: outgoing.client_id,
             sent_at: Millis(5),
             content: outgoing.content,
+            recalled: None,
         });
         let push: Value = serde_json::from_str(&typed::message(&message)).unwrap();
         prop_assert_eq!(&push["body"], &Value::from(body));

@@ -13,13 +13,18 @@ pub struct Audience {
     pub except: Option<ConnectionId>,
 }
 
-/// Who hears of an event: of a message both people, of a receipt the sender, and of a reading the
+/// Who hears of an event: of a message and of a change both people, of a receipt the sender, and of a reading the
 /// reader's own other devices, so that their unread counts follow.
 pub fn who_hears(event: &Event) -> Audience {
     match event {
         Event::Message { message, origin } => {
             let peer = message.conversation.peer_of(&message.sender);
             Audience { users: [peer, Some(message.sender.clone())], except: *origin }
+        }
+        Event::Change { change, origin } => {
+            let pair = change.conversation.pair();
+            let users = pair.map_or([None, None], |(a, b)| [Some(a), Some(b)]);
+            Audience { users, except: *origin }
         }
         Event::Receipt(Receipt { kind, by, sender, origin, .. }) => {
             let own = (*kind == CursorKind::Read).then(|| by.clone());

@@ -3,5 +3,6 @@
 pub mod account;
 pub mod delivery;
 pub mod read;
+pub mod recall;
 pub mod send;
 pub mod session;

@@ -60,6 +60,7 @@ mod tests {
             client_id,
             sent_at: Millis(1),
             content: Content::text("hi"),
+            recalled: None,
         };
         let standing = member.then(|| Standing {
             conversation: message.conversation.clone(),

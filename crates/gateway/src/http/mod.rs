@@ -2,6 +2,7 @@
 
 mod accounts;
 mod answer;
+mod messages;
 mod operations;
 mod reading;
 mod socket;
@@ -36,6 +37,8 @@ pub fn router(gateway: Arc<Gateway>) -> Router {
         .route("/single-chat/message/since", get(reading::since))
         .route("/single-chat/conversation/cursor", get(reading::conversations))
         .route("/conversation/heads", get(reading::heads))
+        .route("/conversation/changes", get(reading::changes))
+        .route("/msg/recall", post(messages::recall))
         .fallback(async |asked: Asked, _: Uri| -> Response { asked.refuse(Reason::NotFound) })
         .method_not_allowed_fallback(async |asked: Asked| -> Response {
             asked.refuse(Reason::MethodNotAllowed)

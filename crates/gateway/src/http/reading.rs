@@ -5,10 +5,10 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::response::Response;
 use nexo_chat::ids::{ConversationId, Millis, Seq, UserId};
-use nexo_chat::model::{Caller, Message};
+use nexo_chat::model::{Caller, Change, Message};
 use nexo_chat::read::Line;
-use nexo_chat::{Error, Reason, read, sync};
-use nexo_wire::http::{ConversationLine, Head, Heads, MessageEntity};
+use nexo_chat::{Error, Reason, read, recall, sync};
+use nexo_wire::http::{ChangeEntity, ConversationLine, Head, Heads, MessageEntity};
 use serde::Deserialize;
 
 use super::answer::{Asked, Authenticated, Params};
@@ -110,6 +110,28 @@ pub(super) async fn conversations(
         read::conversations(&gateway.chat, &caller, before, limit).await
     };
     asked.list::<Line, ConversationLine>(found.await)
+}
+
+#[derive(Deserialize)]
+pub(super) struct ChangesParams {
+    conversation_id: String,
+    #[serde(default)]
+    since: u64,
+    limit: Option<usize>,
+}
+
+pub(super) async fn changes(
+    State(gateway): Shared,
+    asked: Asked,
+    Authenticated(caller): Authenticated,
+    Params(params): Params<ChangesParams>,
+) -> Response {
+    let found = async {
+        let conversation = ConversationId::parse(&params.conversation_id)?;
+        let limit = limit(params.limit, 100, 200)?;
+        recall::changes(&gateway.chat, &caller, &conversation, Seq(params.since), limit).await
+    };
+    asked.list::<Arc<Change>, ChangeEntity>(found.await)
 }
 
 #[derive(Deserialize)]

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use nexo_chat::ids::{
     ClientMsgId, ConnectionId, ConversationId, LoginId, Millis, Platform, Seq, UserId,
 };
-use nexo_chat::model::{Content, Draft, Kept, Login, Message, Profile, Standing, User};
+use nexo_chat::model::{Change, Content, Draft, Kept, Login, Message, Profile, Standing, User};
 use nexo_chat::policy::send::Permit;
 use nexo_chat::store::{Appended, Committed, SignedIn, Store, StoreError};
 
@@ -114,6 +114,28 @@ pub(super) fn login(who: &str, n: u8) -> Login {
 /// Writes down what it hears.
 #[derive(Default)]
 pub(super) struct Ear(pub(super) Mutex<Vec<Kept>>);
+
+impl Ear {
+    /// The messages it heard, and through which sockets they came.
+    pub(super) fn messages(&self) -> Vec<(Arc<Message>, Option<ConnectionId>)> {
+        let heard = self.0.lock().unwrap();
+        let messages = heard.iter().filter_map(|kept| match kept {
+            Kept::Message { message, origin } => Some((Arc::clone(message), *origin)),
+            Kept::Change { .. } => None,
+        });
+        messages.collect()
+    }
+
+    /// The changes it heard.
+    pub(super) fn changes(&self) -> Vec<Arc<Change>> {
+        let heard = self.0.lock().unwrap();
+        let changes = heard.iter().filter_map(|kept| match kept {
+            Kept::Change { change, .. } => Some(Arc::clone(change)),
+            Kept::Message { .. } => None,
+        });
+        changes.collect()
+    }
+}
 
 impl Committed for Ear {
     fn committed(&self, batch: &[Kept]) {

@@ -15,6 +15,7 @@ mod lasting;
 mod listening;
 mod logins;
 mod reading;
+mod recalling;
 mod sending;
 
 use std::sync::Arc;
@@ -70,6 +71,11 @@ pub const CASES: &[Case] = &[
     case("commits_are_heard_once_and_in_order", |o| Box::pin(listening::once_and_in_order(o))),
     case("commits_are_heard_before_the_answer", |o| Box::pin(listening::before_the_answer(o))),
     case("duplicates_are_not_heard", |o| Box::pin(listening::duplicates_are_not_heard(o))),
+    case("a_recall_takes_the_content_away", |o| Box::pin(recalling::content_is_gone(o))),
+    case("changes_are_dense_and_heard", |o| Box::pin(recalling::dense_and_heard(o))),
+    case("a_repeated_recall_is_no_second_change", |o| Box::pin(recalling::repeated(o))),
+    case("a_refused_recall_changes_nothing", |o| Box::pin(recalling::refused(o))),
+    case("a_recall_may_follow_its_send_at_once", |o| Box::pin(recalling::right_after_the_send(o))),
     case("a_message_is_found_by_its_id", |o| Box::pin(reading::found_by_id(o))),
     case("ranges_are_read_in_both_orders", |o| Box::pin(reading::both_orders(o))),
     case("ranges_keep_to_their_limit", |o| Box::pin(reading::limits(o))),
@@ -117,6 +123,7 @@ pub const CASES: &[Case] = &[
         Box::pin(lasting::own_messages_after_crash(o))
     }),
     lasting("a_second_crash_forgets_nothing", |o| Box::pin(lasting::second_crash(o))),
+    lasting("recalls_survive_a_crash", |o| Box::pin(recalling::survives_crash(o))),
     lasting("accounts_survive_a_crash", |o| Box::pin(lasting::accounts_survive(o))),
     lasting("ended_sign_ins_stay_ended", |o| Box::pin(lasting::ended_stay_ended(o))),
 ];

@@ -50,15 +50,18 @@ pub(crate) fn append(pending: &mut Pending<'_>, prepared: Prepared) -> Result<Ap
         pending.core.meters.duplicates.increment(1);
         return Ok(Appended::Duplicate(message));
     }
-    let seq = pending.head(&draft.conversation)?.seq.next();
+    let head = pending.head(&draft.conversation)?;
+    let seq = head.seq.next();
     let origin = draft.origin;
     let message = Arc::new(with_seq(draft, id, seq));
     join(pending, &message)?;
     write(pending, &message, fingerprint)?;
     let decided = pending.decided();
-    decided.heads.insert(message.conversation.clone(), Head { seq, sent_at: message.sent_at });
+    decided
+        .heads
+        .insert(message.conversation.clone(), Head { seq, sent_at: message.sent_at, ..head });
     decided.messages.insert(id, (Arc::clone(&message), fingerprint));
-    decided.kept.push(Kept { message: Arc::clone(&message), origin });
+    decided.kept.push(Kept::Message { message: Arc::clone(&message), origin });
     Ok(Appended::Stored(message))
 }
 
@@ -71,6 +74,7 @@ fn with_seq(draft: Draft, id: MessageId, seq: Seq) -> Message {
         client_id: draft.client_id,
         sent_at: draft.sent_at,
         content: draft.content,
+        recalled: None,
     }
 }
 

@@ -128,7 +128,8 @@ impl Committer {
         meters.commit_seconds.record(began.elapsed());
         #[allow(clippy::cast_precision_loss, reason = "a batch is bounded")]
         meters.batch_messages.record(kept.len() as f64);
-        meters.saved.increment(kept.len() as u64);
+        let saved = kept.iter().filter(|kept| matches!(kept, Kept::Message { .. })).count();
+        meters.saved.increment(saved as u64);
         let finished = self.finished.send(Finished { kept, answers });
         finished.map_err(|_| Fault::new("the announcer is gone"))
     }

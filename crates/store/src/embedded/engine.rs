@@ -26,6 +26,15 @@ impl Batch {
         self.0.push((space, key, Some(value)));
     }
 
+    /// Replaces what this batch would write under a key, or adds it.
+    pub(crate) fn replace(&mut self, space: Space, key: Vec<u8>, value: Vec<u8>) {
+        let known = |(s, k, _): &&mut (Space, Vec<u8>, Option<Vec<u8>>)| *s == space && *k == key;
+        match self.0.iter_mut().rev().find(known) {
+            Some(written) => written.2 = Some(value),
+            None => self.put(space, key, value),
+        }
+    }
+
     pub(crate) fn delete(&mut self, space: Space, key: Vec<u8>) {
         self.0.push((space, key, None));
     }

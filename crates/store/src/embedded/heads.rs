@@ -1,4 +1,4 @@
-//! The newest place of each conversation. Not stored: found by one reverse seek, then kept.
+//! The newest places of each conversation. Not stored: found by reverse seeks, then kept.
 
 use nexo_chat::ids::{ConversationId, Millis, Seq};
 
@@ -15,6 +15,8 @@ pub(crate) struct Head {
     pub(crate) seq: Seq,
     /// When it came.
     pub(crate) sent_at: Millis,
+    /// The place of the newest change; zero if there is none.
+    pub(crate) change_seq: Seq,
 }
 
 /// The heads in memory.
@@ -44,7 +46,8 @@ impl Heads {
     /// Takes over a head that became durable.
     pub(crate) fn publish(&self, conversation: ConversationId, head: Head) {
         let mut part = self.0.lock(&conversation);
-        if part.get(&conversation).is_none_or(|known| known.seq < head.seq) {
+        let is_newer = |known: &Head| (known.seq, known.change_seq) < (head.seq, head.change_seq);
+        if part.get(&conversation).is_none_or(is_newer) {
             self.0.insert(&mut part, conversation, head, |_| true);
         }
     }
@@ -55,5 +58,7 @@ fn load(engine: &Engine, conversation: &ConversationId) -> Result<Option<Head>, 
     let Some((key, value)) = engine.last(Space::Messages, range)? else { return Ok(None) };
     let record: MessageRecord<'_> = record::decode(Space::Messages, &key, &value)?;
     let seq = keys::seq_of(&key).ok_or_else(|| record::impossible(Space::Messages, "no seq"))?;
-    Ok(Some(Head { seq, sent_at: record.sent_at() }))
+    let change = engine.last(Space::Changes, keys::messages_of(conversation))?;
+    let change_seq = change.and_then(|(key, _)| keys::seq_of(&key)).unwrap_or_default();
+    Ok(Some(Head { seq, sent_at: record.sent_at(), change_seq }))
 }

@@ -13,6 +13,7 @@
 //! | `users`       | user                                  | the account                      |
 //! | `logins`      | login id (16)                         | the sign-in                      |
 //! | `refresh`     | BLAKE3 of a refresh token (32)        | login id                         |
+//! | `changes`     | conversation, 0, change seq (8)       | the change                       |
 //! | `user_logins` | user, 0, login id (16)                | nothing                          |
 
 use std::ops::Bound;
@@ -35,11 +36,12 @@ pub(crate) enum Space {
     Logins,
     Refresh,
     UserLogins,
+    Changes,
 }
 
 impl Space {
     /// All of them; the place in this list is part of each record's checksum.
-    pub(crate) const ALL: [Self; 9] = [
+    pub(crate) const ALL: [Self; 10] = [
         Self::Messages,
         Self::Ids,
         Self::Members,
@@ -49,6 +51,7 @@ impl Space {
         Self::Logins,
         Self::Refresh,
         Self::UserLogins,
+        Self::Changes,
     ];
 
     /// Its name on disk.
@@ -63,6 +66,7 @@ impl Space {
             Self::Logins => "logins",
             Self::Refresh => "refresh",
             Self::UserLogins => "user_logins",
+            Self::Changes => "changes",
         }
     }
 }
@@ -88,6 +92,7 @@ fn under(first: &str) -> KeyRange {
     (Bound::Included(joined(first, &[])), Bound::Excluded(end))
 }
 
+/// The key of `messages` and of `changes`.
 pub(crate) fn message(conversation: &ConversationId, seq: Seq) -> Vec<u8> {
     joined(conversation.as_str(), &seq.0.to_be_bytes())
 }
@@ -102,9 +107,15 @@ pub(crate) fn messages(conversation: &ConversationId, from: Seq, to: Seq) -> Key
     (Bound::Included(message(conversation, from)), Bound::Included(message(conversation, to)))
 }
 
-/// All of a conversation's messages.
+/// All of a conversation's messages or changes.
 pub(crate) fn messages_of(conversation: &ConversationId) -> KeyRange {
     under(conversation.as_str())
+}
+
+/// A conversation's changes after a place.
+pub(crate) fn changes_after(conversation: &ConversationId, after: Seq) -> KeyRange {
+    let (_, end) = under(conversation.as_str());
+    (Bound::Excluded(message(conversation, after)), end)
 }
 
 /// The key of `members` and of `cursors`.

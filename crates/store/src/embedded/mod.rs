@@ -10,7 +10,7 @@
 //! - `engine`: the only file that knows the LSM tree; `journal`: its log, looked at before opening
 //! - `poison`: what is beyond repair; `meters`: what can be watched
 //! - `shards`, `heads`, `cursors`, `recent`: what is kept in memory
-//! - `pending`, `append`, `accounts`, `logins`: decisions of a batch
+//! - `pending`, `append`, `recall`, `accounts`, `logins`: decisions of a batch
 //! - `tail`: the record that ties batches and cursors together
 //! - `committer`, `announcer`: the two threads
 //! - `read`: everything that only reads
@@ -34,6 +34,7 @@ mod options;
 mod pending;
 mod poison;
 mod read;
+mod recall;
 mod recent;
 mod record;
 mod shards;
@@ -51,11 +52,15 @@ use std::thread::JoinHandle;
 
 use tokio::sync::oneshot;
 
+use nexo_chat::Reason;
 use nexo_chat::ids::{ConversationId, LoginId, MessageId, Millis, Seq, UserId};
-use nexo_chat::model::{CursorKind, Draft, Login, Message, Profile, ProfileChange, Standing, User};
+use nexo_chat::model::{
+    Change, CursorKind, Draft, Login, Message, Profile, ProfileChange, Standing, User,
+};
 use nexo_chat::policy::send::Permit;
 use nexo_chat::store::{
-    Appended, Committed, Limit, Moved, Order, Rotated, SignedIn, Store, StoreError, Stored,
+    Appended, Asker, Committed, Limit, MayRecall, Moved, Order, Rotated, SignedIn, Store,
+    StoreError, Stored,
 };
 
 use self::committer::{Answer, Work};
@@ -198,6 +203,25 @@ impl Store for Embedded {
     ) -> Stored<'_, Vec<Arc<Message>>> {
         let conversation = conversation.clone();
         self.scan(move |core| read::messages(core, &conversation, &range, limit, order))
+    }
+
+    fn recall(
+        &self,
+        id: MessageId,
+        asker: Asker,
+        may: MayRecall,
+    ) -> Stored<'_, Result<Arc<Message>, Reason>> {
+        self.submit(CHANGE_BYTES, move |pending| recall::recall(pending, id, asker, may))
+    }
+
+    fn changes(
+        &self,
+        conversation: &ConversationId,
+        after: Seq,
+        limit: usize,
+    ) -> Stored<'_, Vec<Arc<Change>>> {
+        let conversation = conversation.clone();
+        self.scan(move |core| recall::changes(core, &conversation, after, limit))
     }
 
     fn standing(

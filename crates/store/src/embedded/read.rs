@@ -94,7 +94,7 @@ pub(crate) fn standing(core: &Core, place: &Place) -> Result<Option<Standing>, F
         window: member.window,
         cursors: member.progress.cursors,
         max_seq: head.seq,
-        change_seq: Seq::ZERO,
+        change_seq: head.change_seq,
         updated_at: head.sent_at,
     }))
 }

@@ -39,8 +39,11 @@ impl Recent {
         for known in batch {
             let id = known.0.id;
             state.bytes += known.0.weight();
-            state.known.insert(id, known);
-            state.order.push_back(id);
+            match state.known.insert(id, known) {
+                // Recalled: it keeps its place in the order.
+                Some((before, _)) => state.bytes -= before.weight(),
+                None => state.order.push_back(id),
+            }
         }
         while state.order.len() > COUNT_MAX || state.bytes > BYTES_MAX {
             let Some(oldest) = state.order.pop_front() else { break };

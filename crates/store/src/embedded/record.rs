@@ -11,7 +11,8 @@ use nexo_chat::ids::{
     ClientMsgId, ConversationId, LoginId, MessageId, Millis, Platform, Seq, UserId,
 };
 use nexo_chat::model::{
-    Content, ContentKind, Cursors, Fingerprint, Login, Message, Profile, User, Window,
+    Change, ChangeKind, Content, ContentKind, Cursors, Fingerprint, Login, Message, Profile,
+    Recall, User, Window,
 };
 use nexo_chat::progress::Progress;
 
@@ -82,6 +83,9 @@ pub(crate) struct MessageRecord<'a> {
     #[serde(borrow)]
     mentions: Vec<&'a str>,
     reply_to: Option<[u8; 16]>,
+    /// Who recalled it, and when.
+    #[serde(borrow)]
+    recalled: Option<(&'a str, u64)>,
 }
 
 impl<'a> From<&'a Message> for MessageRecord<'a> {
@@ -97,6 +101,7 @@ impl<'a> From<&'a Message> for MessageRecord<'a> {
             extra: content.extra.iter().map(|(key, value)| (&**key, &**value)).collect(),
             mentions: content.mentions.iter().map(UserId::as_str).collect(),
             reply_to: content.reply_to.map(|id| id.0),
+            recalled: message.recalled.as_ref().map(|recall| (recall.by.as_str(), recall.at.0)),
         }
     }
 }
@@ -127,6 +132,10 @@ impl MessageRecord<'_> {
                 extra: self.extra.iter().map(owned).collect(),
                 mentions: mentions?,
                 reply_to: self.reply_to.map(MessageId),
+            },
+            recalled: match self.recalled {
+                Some((by, at)) => Some(Recall { by: user_id(by)?, at: Millis(at) }),
+                None => None,
             },
         })
     }
@@ -173,6 +182,47 @@ impl From<Window> for WindowRecord {
 impl From<WindowRecord> for Window {
     fn from(record: WindowRecord) -> Self {
         Self { min: Seq(record.min), max: record.max.map(Seq) }
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+pub(crate) struct ChangeRecord<'a> {
+    by: &'a str,
+    at: u64,
+    #[serde(borrow)]
+    kind: ChangeKindRecord<'a>,
+}
+
+/// New kinds are added at the end: the place is what is written.
+#[derive(Serialize, Deserialize)]
+enum ChangeKindRecord<'a> {
+    Recalled { message: [u8; 16], seq: u64, sender: &'a str },
+}
+
+impl<'a> From<&'a Change> for ChangeRecord<'a> {
+    fn from(change: &'a Change) -> Self {
+        let kind = match &change.kind {
+            ChangeKind::Recalled { message, seq, sender } => ChangeKindRecord::Recalled {
+                message: message.0,
+                seq: seq.0,
+                sender: sender.as_str(),
+            },
+        };
+        Self { by: change.by.as_str(), at: change.at.0, kind }
+    }
+}
+
+impl ChangeRecord<'_> {
+    pub(crate) fn change(&self, conversation: &ConversationId, seq: Seq) -> Result<Change, Fault> {
+        let kind = match self.kind {
+            ChangeKindRecord::Recalled { message, seq, sender } => ChangeKind::Recalled {
+                message: MessageId(message),
+                seq: Seq(seq),
+                sender: user_id(sender)?,
+            },
+        };
+        let (conversation, at) = (conversation.clone(), Millis(self.at));
+        Ok(Change { conversation, seq, by: user_id(self.by)?, at, kind })
     }
 }
 

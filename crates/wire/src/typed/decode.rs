@@ -107,6 +107,7 @@ fn understand(frame: Frame<'_>) -> Result<Inbound, Reason> {
         "PONG" => Command::Pong,
         "SINGLE_CHAT" => Command::Send(outgoing(frame)?),
         "ACK" => Command::Acknowledge(acknowledge(&frame)?),
+        "MESSAGE_REVOKE" => Command::Recall { message: message_id(&frame)? },
         "RESEND" => Command::Resend { cursors: cursors(frame)? },
         _ => return Err(Reason::NotImplemented),
     };
@@ -162,8 +163,7 @@ fn acknowledge(frame: &Frame<'_>) -> Result<Acknowledge, Reason> {
         kind if kind.eq_ignore_ascii_case("ack_read") => CursorKind::Read,
         _ => return Err(Reason::UnknownAckType),
     };
-    let id = frame.server_msg_id.as_ref().filter(|id| !id.0.is_empty());
-    let message = MessageId::parse(&id.ok_or(Reason::MissingServerMsgId)?.0)?;
+    let message = message_id(frame)?;
     let from = match &frame.to {
         Some(to) if !to.0.is_empty() => {
             Some(UserId::parse(&to.0).map_err(|_| Reason::AckNotAllowed)?)
@@ -172,6 +172,11 @@ fn acknowledge(frame: &Frame<'_>) -> Result<Acknowledge, Reason> {
     };
     let seq = frame.msg_seq.as_ref().map(|text| seq(text)).transpose();
     Ok(Acknowledge { kind, message, from, seq: seq.map_err(|_| Reason::AckNotAllowed)? })
+}
+
+fn message_id(frame: &Frame<'_>) -> Result<MessageId, Reason> {
+    let id = frame.server_msg_id.as_ref().filter(|id| !id.0.is_empty());
+    MessageId::parse(&id.ok_or(Reason::MissingServerMsgId)?.0)
 }
 
 fn seq(text: &Text<'_>) -> Result<Seq, Reason> {

@@ -6,7 +6,7 @@ use std::fmt::Display;
 use nexo_chat::Reason;
 use nexo_chat::command::{Event, Receipt, Saved};
 use nexo_chat::ids::{Millis, UserId};
-use nexo_chat::model::{Caller, CursorKind, Message};
+use nexo_chat::model::{Caller, Change, ChangeKind, CursorKind, Message};
 use serde::{Serialize, Serializer};
 
 use super::decode::{Echo, kind_name};
@@ -39,6 +39,10 @@ struct Frame<'a> {
     body: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     extra: Option<&'a BTreeMap<String, String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    change_seq: Option<Shown<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    revoked: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -148,9 +152,44 @@ pub fn message(message: &Message) -> String {
         msg_type: Some(kind_name(message.content.kind)),
         body: Some(&String::from_utf8_lossy(&message.content.body)),
         extra: (!extra.is_empty()).then_some(extra),
+        revoked: message.recalled.as_ref().map(|_| true),
         ts: message.sent_at.0,
         ..Frame::default()
     })
+}
+
+/// A message is taken back, now or before: the answer to whoever asked.
+pub fn revoked(message: &Message, echo: &Echo) -> String {
+    let at = message.recalled.as_ref().map_or(message.sent_at, |recall| recall.at);
+    text(&Frame {
+        kind: "ACK",
+        ack_type: Some("revoked"),
+        conversation_id: Some(message.conversation.as_str()),
+        client_msg_id: echo.client_msg_id.as_deref(),
+        server_msg_id: Some(Shown(&message.id)),
+        msg_seq: Some(Shown(&message.seq)),
+        ts: at.0,
+        ..Frame::default()
+    })
+}
+
+fn change(change: &Change) -> String {
+    match &change.kind {
+        ChangeKind::Recalled { message, seq, sender } => {
+            let to = change.conversation.peer_of(sender);
+            text(&Frame {
+                kind: "MESSAGE_REVOKED",
+                from: Some(change.by.as_str()),
+                to: to.as_ref().map(UserId::as_str),
+                conversation_id: Some(change.conversation.as_str()),
+                server_msg_id: Some(Shown(message)),
+                msg_seq: Some(Shown(seq)),
+                change_seq: Some(Shown(&change.seq)),
+                ts: change.at.0,
+                ..Frame::default()
+            })
+        }
+    }
 }
 
 fn receipt(receipt: &Receipt) -> String {
@@ -174,6 +213,7 @@ fn receipt(receipt: &Receipt) -> String {
 pub fn event(event: &Event) -> Option<String> {
     match event {
         Event::Message { message: it, .. } => Some(message(it)),
+        Event::Change { change: it, .. } => Some(change(it)),
         Event::Receipt(it) => Some(receipt(it)),
         Event::Ended { .. } | Event::Closed { .. } => None,
     }

@@ -7,5 +7,5 @@ mod text;
 pub(crate) use decode::kind_name;
 pub use decode::{Decoded, Echo, Inbound, Refused, decode};
 pub use encode::{
-    Limits, auth_fail, auth_ok, event, message, ping, pong, refusal, resend_done, saved,
+    Limits, auth_fail, auth_ok, event, message, ping, pong, refusal, resend_done, revoked, saved,
 };

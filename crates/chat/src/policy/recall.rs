@@ -1,0 +1,62 @@
+//! May this be taken back?
+
+use crate::ids::{Millis, UserId};
+use crate::model::Message;
+use crate::reason::Reason;
+use crate::rules::Rules;
+
+/// Whether somebody may recall a message: its sender, for a while, and again at any time. Whoever is not in the
+/// conversation gets the same answer as if there were no such message.
+pub fn may_recall(
+    rules: &Rules,
+    by: &UserId,
+    message: &Message,
+    now: Millis,
+) -> Result<(), Reason> {
+    if message.conversation.peer_of(by).is_none() {
+        return Err(Reason::MessageNotFound);
+    }
+    if message.sender != *by {
+        return Err(Reason::NotMessageSender);
+    }
+    let is_late = now.since(message.sent_at) > rules.recall_window_ms;
+    if is_late && message.recalled.is_none() {
+        return Err(Reason::RevokeTimeout);
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ids::{ClientMsgId, ConversationId, MessageId, Seq};
+    use crate::model::Content;
+
+    /// Alice sent it at 1,000.
+    fn check(by: &str, now: u64, expect: Result<(), Reason>) {
+        let user = |id| UserId::parse(id).unwrap();
+        let client_id = ClientMsgId::parse("c").unwrap();
+        let message = Message {
+            id: MessageId::of(&user("alice"), &client_id),
+            conversation: ConversationId::private(&user("alice"), &user("bob")),
+            seq: Seq(1),
+            sender: user("alice"),
+            client_id,
+            sent_at: Millis(1000),
+            content: Content::text("oops"),
+            recalled: None,
+        };
+        let decision = may_recall(&Rules::default(), &user(by), &message, Millis(now));
+        assert_eq!(decision, expect, "{by} at {now}");
+    }
+
+    #[test]
+    fn its_sender_for_two_minutes() {
+        check("alice", 1000, Ok(()));
+        check("alice", 121_000, Ok(()));
+        check("alice", 121_001, Err(Reason::RevokeTimeout));
+        check("alice", 0, Ok(()));
+        check("bob", 1000, Err(Reason::NotMessageSender));
+        check("carol", 1000, Err(Reason::MessageNotFound));
+    }
+}

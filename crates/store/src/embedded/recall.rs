@@ -1,0 +1,85 @@
+//! Takes a message back: its record without its content, and a change that tells of it.
+
+use std::sync::Arc;
+
+use nexo_chat::Reason;
+use nexo_chat::ids::{ConversationId, MessageId, Seq};
+use nexo_chat::model::{Change, ChangeKind, Kept, Message, Recall};
+use nexo_chat::store::{Asker, MayRecall, Order};
+
+use super::core::Core;
+use super::heads::Head;
+use super::keys::{self, Space};
+use super::pending::Pending;
+use super::poison::Fault;
+use super::read;
+use super::record::{self, ChangeRecord, MessageRecord};
+
+/// Decides a recall and adds its records to the batch.
+pub(crate) fn recall(
+    pending: &mut Pending<'_>,
+    id: MessageId,
+    asker: Asker,
+    may: MayRecall,
+) -> Result<Result<Arc<Message>, Reason>, Fault> {
+    let known = match pending.decided().messages.get(&id) {
+        Some(known) => Some(known.clone()),
+        None => read::known(pending.core, id)?,
+    };
+    let Some((message, fingerprint)) = known else { return Ok(Err(Reason::MessageNotFound)) };
+    if let Err(reason) = may(&message) {
+        return Ok(Err(reason));
+    }
+    if message.recalled.is_some() {
+        return Ok(Ok(message));
+    }
+    let recall = Recall { by: asker.user.clone(), at: asker.at };
+    let recalled = Arc::new(message.recalled(recall));
+    let key = keys::message(&message.conversation, message.seq);
+    let value = record::encode(Space::Messages, &key, &MessageRecord::from(&*recalled))?;
+    // The message may be of this very batch, and a batch writes each key once.
+    pending.decided().batch.replace(Space::Messages, key, value);
+    pending.decided().messages.insert(id, (Arc::clone(&recalled), fingerprint));
+    let kind =
+        ChangeKind::Recalled { message: id, seq: message.seq, sender: message.sender.clone() };
+    note(pending, &message.conversation, asker, kind)?;
+    Ok(Ok(recalled))
+}
+
+/// Writes a change under the next change seq.
+fn note(
+    pending: &mut Pending<'_>,
+    conversation: &ConversationId,
+    asker: Asker,
+    kind: ChangeKind,
+) -> Result<(), Fault> {
+    let head = pending.head(conversation)?;
+    let seq = head.change_seq.next();
+    let Asker { user, at, origin } = asker;
+    let change = Arc::new(Change { conversation: conversation.clone(), seq, by: user, at, kind });
+    let key = keys::message(conversation, seq);
+    pending.write(Space::Changes, key, &ChangeRecord::from(&*change))?;
+    let decided = pending.decided();
+    decided.heads.insert(conversation.clone(), Head { change_seq: seq, ..head });
+    decided.kept.push(Kept::Change { change, origin });
+    Ok(())
+}
+
+/// A page of a conversation's changes. Dense, like its messages: a hole is damage.
+pub(crate) fn changes(
+    core: &Core,
+    conversation: &ConversationId,
+    after: Seq,
+    limit: usize,
+) -> Result<Vec<Arc<Change>>, Fault> {
+    let range = keys::changes_after(conversation, after);
+    let found = core.engine.scan(Space::Changes, range, limit, Order::Ascending, usize::MAX)?;
+    let mut changes = Vec::with_capacity(found.len());
+    for ((key, value), expect) in found.into_iter().zip(after.0.saturating_add(1)..) {
+        let seq = keys::seq_of(&key).filter(|seq| seq.0 == expect);
+        let seq = seq.ok_or_else(|| record::impossible(Space::Changes, "a hole in the changes"))?;
+        let record: ChangeRecord<'_> = record::decode(Space::Changes, &key, &value)?;
+        changes.push(Arc::new(record.change(conversation, seq)?));
+    }
+    Ok(changes)
+}
