@@ -1,5 +1,6 @@
 //! Acknowledging and reading: cursors, receipts, history.
 
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use crate::chat::Chat;
@@ -43,6 +44,47 @@ pub async fn acknowledge(chat: &Chat, caller: &Caller, ack: &Acknowledge) -> Res
         }));
     }
     Ok(moved)
+}
+
+/// Marks everything up to a place as read, at most to the end, and tells the other person.
+pub async fn mark_read(
+    chat: &Chat,
+    caller: &Caller,
+    conversation: &ConversationId,
+    seq: Seq,
+) -> Result<Moved, Error> {
+    let moved = chat
+        .store
+        .advance(&caller.user, conversation, CursorKind::Read, seq)
+        .await?
+        .ok_or(Reason::ConversationNotFound)?;
+    let read = moved.after.read;
+    let peer = conversation.peer_of(&caller.user);
+    if let (true, Some(peer)) = (has_moved(CursorKind::Read, moved), peer)
+        && let Some(message) = message_at(chat, conversation, read).await?
+    {
+        chat.bus.publish(Event::Receipt(Receipt {
+            kind: CursorKind::Read,
+            conversation: conversation.clone(),
+            by: caller.user.clone(),
+            sender: peer,
+            message: message.id,
+            seq: read,
+            at: chat.clock.now(),
+            origin: caller.connection,
+        }));
+    }
+    Ok(moved)
+}
+
+async fn message_at(
+    chat: &Chat,
+    conversation: &ConversationId,
+    seq: Seq,
+) -> Result<Option<Arc<Message>>, Error> {
+    let one = Limit { count: 1, bytes: 0 };
+    let found = chat.store.messages(conversation, seq..=seq, one, Order::Ascending).await?;
+    Ok(found.into_iter().next())
 }
 
 fn has_moved(kind: CursorKind, moved: Moved) -> bool {
@@ -114,6 +156,39 @@ pub async fn history(
     .await
 }
 
+/// Messages between two places, both included, oldest first, as far as the caller may see; and the
+/// newest place they may see. Whoever was never there finds no conversation.
+pub async fn range(
+    chat: &Chat,
+    caller: &Caller,
+    conversation: &ConversationId,
+    range: RangeInclusive<Seq>,
+    limit: usize,
+) -> Result<(Listed<Arc<Message>>, Seq), Error> {
+    let max_seq = standing(chat, caller, conversation).await?.visible_max();
+    let found = read(chat, caller, conversation, limit, Order::Ascending, |standing| {
+        let first = standing.window.min.max(*range.start());
+        (first, standing.visible_max().min(*range.end()))
+    });
+    Ok((found.await?, max_seq))
+}
+
+/// Where the caller stands in a conversation they are or were in.
+pub async fn standing(
+    chat: &Chat,
+    caller: &Caller,
+    conversation: &ConversationId,
+) -> Result<Standing, Error> {
+    let standing = chat.store.standing(&caller.user, conversation).await?;
+    Ok(standing.ok_or(Reason::ConversationNotFound)?)
+}
+
+/// Everything the caller has not read, over all conversations.
+pub async fn unread_total(chat: &Chat, caller: &Caller) -> Result<u64, Error> {
+    let standings = chat.store.standings(&caller.user, None, usize::MAX).await?;
+    Ok(standings.iter().map(Standing::unread).sum())
+}
+
 /// Messages after a place, oldest first, as far as the caller may see.
 pub async fn since(
     chat: &Chat,
@@ -179,16 +254,16 @@ pub async fn conversations(
     let page = Listed::cut(standings, limit);
     let mut lines = Vec::with_capacity(page.items.len());
     for standing in page.items {
-        let Some(peer) = standing.conversation.peer_of(&caller.user) else { continue };
-        let newest = standing.visible_max();
-        let one = Limit { count: 1, bytes: 0 };
-        let last = chat
-            .store
-            .messages(&standing.conversation, newest..=newest, one, Order::Descending)
-            .await?;
-        let peer_standing = chat.store.standing(&peer, &standing.conversation).await?;
-        let peer_read = peer_standing.map_or(Seq::ZERO, |standing| standing.cursors.read);
-        lines.push(Line { standing, peer, peer_read, last_message: last.into_iter().next() });
+        lines.extend(line(chat, caller, standing).await?);
     }
     Ok(Listed { items: lines, has_more: page.has_more })
+}
+
+/// A conversation as a line of the list; `None` if it is not a private one.
+pub async fn line(chat: &Chat, caller: &Caller, standing: Standing) -> Result<Option<Line>, Error> {
+    let Some(peer) = standing.conversation.peer_of(&caller.user) else { return Ok(None) };
+    let last_message = message_at(chat, &standing.conversation, standing.visible_max()).await?;
+    let peer_standing = chat.store.standing(&peer, &standing.conversation).await?;
+    let peer_read = peer_standing.map_or(Seq::ZERO, |standing| standing.cursors.read);
+    Ok(Some(Line { standing, peer, peer_read, last_message }))
 }

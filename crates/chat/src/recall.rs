@@ -6,8 +6,8 @@ use crate::chat::Chat;
 use crate::ids::{ConversationId, MessageId, Seq};
 use crate::model::{Caller, Change, Message};
 use crate::policy::recall::may_recall;
-use crate::read::Listed;
-use crate::reason::{Error, Reason};
+use crate::read::{self, Listed};
+use crate::reason::Error;
 use crate::store::Asker;
 
 /// Takes a message back. Repeating it gives the same answer.
@@ -27,8 +27,7 @@ pub async fn changes(
     after: Seq,
     limit: usize,
 ) -> Result<Listed<Arc<Change>>, Error> {
-    let standing = chat.store.standing(&caller.user, conversation).await?;
-    standing.ok_or(Reason::ConversationNotFound)?;
+    read::standing(chat, caller, conversation).await?;
     let changes = chat.store.changes(conversation, after, limit + 1).await?;
     Ok(Listed::cut(changes, limit))
 }

@@ -98,6 +98,18 @@ async fn what_needs_a_token_needs_a_good_one() {
         ("GET", "/single-chat/message/since?peerUserId=bob"),
         ("GET", "/single-chat/conversation/cursor"),
         ("GET", "/conversation/heads"),
+        ("GET", "/conversation/changes?conversation_id=si_a_b"),
+        ("GET", "/conversation/list"),
+        ("GET", "/conversation/info?conversation_id=si_a_b"),
+        ("POST", "/conversation/mark_read"),
+        ("GET", "/conversation/max_read_seq?conversation_id=si_a_b"),
+        ("GET", "/conversation/unread_count?conversation_id=si_a_b"),
+        ("GET", "/conversation/unread_total"),
+        ("GET", "/single-chat/member/state?peerUserId=bob"),
+        ("POST", "/msg/send"),
+        ("POST", "/msg/recall"),
+        ("GET", "/msg/pull?conversation_id=si_a_b"),
+        ("GET", "/msg/max_seq?conversation_id=si_a_b"),
     ] {
         for (token, reason) in
             [("", "missing_token"), ("Authorization: Bearer x\r\n", "invalid_token")]

@@ -203,6 +203,27 @@ impl From<&Line> for ConversationLine {
     }
 }
 
+/// How far both people of a private conversation have read.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct MemberState {
+    single_chat_id: String,
+    peer_user_id: String,
+    my_last_read_msg_seq: String,
+    peer_last_read_msg_seq: String,
+}
+
+impl From<&Line> for MemberState {
+    fn from(line: &Line) -> Self {
+        Self {
+            single_chat_id: line.standing.conversation.to_string(),
+            peer_user_id: line.peer.to_string(),
+            my_last_read_msg_seq: line.standing.cursors.read.to_string(),
+            peer_last_read_msg_seq: line.peer_read.to_string(),
+        }
+    }
+}
+
 /// Where the caller stands in one conversation.
 #[derive(Debug, Serialize)]
 pub struct Head {

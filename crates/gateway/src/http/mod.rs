@@ -2,6 +2,7 @@
 
 mod accounts;
 mod answer;
+mod conversations;
 mod messages;
 mod operations;
 mod reading;
@@ -38,7 +39,17 @@ pub fn router(gateway: Arc<Gateway>) -> Router {
         .route("/single-chat/conversation/cursor", get(reading::conversations))
         .route("/conversation/heads", get(reading::heads))
         .route("/conversation/changes", get(reading::changes))
+        .route("/msg/send", post(messages::send))
+        .route("/msg/pull", get(messages::pull))
+        .route("/msg/max_seq", get(messages::max_seq))
         .route("/msg/recall", post(messages::recall))
+        .route("/conversation/list", get(conversations::list))
+        .route("/conversation/info", get(conversations::info))
+        .route("/conversation/mark_read", post(conversations::mark_read))
+        .route("/conversation/max_read_seq", get(conversations::max_read_seq))
+        .route("/conversation/unread_count", get(conversations::unread_count))
+        .route("/conversation/unread_total", get(conversations::unread_total))
+        .route("/single-chat/member/state", get(reading::member_state))
         .fallback(async |asked: Asked, _: Uri| -> Response { asked.refuse(Reason::NotFound) })
         .method_not_allowed_fallback(async |asked: Asked| -> Response {
             asked.refuse(Reason::MethodNotAllowed)

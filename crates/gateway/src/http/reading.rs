@@ -8,7 +8,7 @@ use nexo_chat::ids::{ConversationId, Millis, Seq, UserId};
 use nexo_chat::model::{Caller, Change, Message};
 use nexo_chat::read::Line;
 use nexo_chat::{Error, Reason, read, recall, sync};
-use nexo_wire::http::{ChangeEntity, ConversationLine, Head, Heads, MessageEntity};
+use nexo_wire::http::{ChangeEntity, ConversationLine, Head, Heads, MemberState, MessageEntity};
 use serde::Deserialize;
 
 use super::answer::{Asked, Authenticated, Params};
@@ -17,7 +17,7 @@ use crate::gateway::Gateway;
 type Shared = State<Arc<Gateway>>;
 
 /// A page size within its bounds; anything else is refused, not bent.
-fn limit(asked: Option<usize>, usual: usize, most: usize) -> Result<usize, Reason> {
+pub(super) fn limit(asked: Option<usize>, usual: usize, most: usize) -> Result<usize, Reason> {
     match asked.unwrap_or(usual) {
         limit if (1..=most).contains(&limit) => Ok(limit),
         _ => Err(Reason::InvalidParam),
@@ -110,6 +110,28 @@ pub(super) async fn conversations(
         read::conversations(&gateway.chat, &caller, before, limit).await
     };
     asked.list::<Line, ConversationLine>(found.await)
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct MemberStateParams {
+    peer_user_id: String,
+}
+
+pub(super) async fn member_state(
+    State(gateway): Shared,
+    asked: Asked,
+    Authenticated(caller): Authenticated,
+    Params(params): Params<MemberStateParams>,
+) -> Response {
+    let found = async {
+        let conversation = with_peer(&caller, &params.peer_user_id)?;
+        let standing = read::standing(&gateway.chat, &caller, &conversation).await?;
+        let line = read::line(&gateway.chat, &caller, standing).await?;
+        let line = line.ok_or(Reason::ConversationNotFound)?;
+        Ok::<_, Error>(MemberState::from(&line))
+    };
+    asked.answer(found.await)
 }
 
 #[derive(Deserialize)]
