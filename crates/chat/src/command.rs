@@ -86,6 +86,8 @@ pub struct Saved {
     pub message: Arc<Message>,
     /// Whether it had been stored before this request.
     pub duplicate: bool,
+    /// Whether words were replaced, so that the sender should see what others see.
+    pub cleaned: bool,
 }
 
 /// A page of a resend, oldest first.

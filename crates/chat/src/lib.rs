@@ -10,7 +10,7 @@
 //! - [`invariants`]: the promises as predicates, called by tests and by the code
 //! - [`store`], [`bus`], [`clock`], [`passwords`]: the contracts the domain needs from others
 //! - [`policy`]: pure decisions
-//! - [`chat`]: puts the features together: [`auth`], [`token`], [`profile`], [`send`], [`read`], [`recall`],
+//! - [`chat`]: puts the features together: [`auth`], [`token`], [`profile`], [`send`], [`words`], [`read`], [`recall`],
 //!   [`sync`], [`announce`]
 
 pub mod announce;
@@ -35,6 +35,7 @@ pub mod store;
 pub mod sync;
 pub mod throttle;
 pub mod token;
+pub mod words;
 
 pub use chat::Chat;
 pub use reason::{Error, Reason};

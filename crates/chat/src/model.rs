@@ -185,8 +185,10 @@ pub struct Draft {
     pub sender: UserId,
     /// The sender's name for it.
     pub client_id: ClientMsgId,
-    /// What it says.
+    /// What it says, as it was sent: a retry is known by this.
     pub content: Content,
+    /// What is stored instead, where words were replaced.
+    pub cleaned: Option<Content>,
     /// When the server got it.
     pub sent_at: Millis,
     /// The socket it came through, which gets an ACK instead of a push.

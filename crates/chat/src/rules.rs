@@ -1,6 +1,10 @@
 //! The numbers and choices an operator may set. Dialects differ through these values, never by
 //! asking who is speaking.
 
+use std::sync::Arc;
+
+use crate::words::Words;
+
 /// How many devices of one user may be connected.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SessionPolicy {
@@ -14,7 +18,7 @@ pub enum SessionPolicy {
 }
 
 /// Limits and choices of the domain.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Rules {
     /// Who gives way when a second device comes.
     pub session_policy: SessionPolicy,
@@ -30,6 +34,8 @@ pub struct Rules {
     pub content_bytes_max: usize,
     /// Entries of the extra map.
     pub extra_entries_max: usize,
+    /// Words that are not shown.
+    pub words: Option<Arc<Words>>,
     /// How long a sender may take a message back.
     pub recall_window_ms: u64,
     /// How long a rotated refresh token is only refused, before showing it ends the sign-in.
@@ -56,6 +62,7 @@ impl Default for Rules {
             text_chars_max: 4096,
             content_bytes_max: 64 * 1024,
             extra_entries_max: 32,
+            words: None,
             recall_window_ms: 120_000,
             refresh_grace_ms: 10_000,
             resend_page: 200,

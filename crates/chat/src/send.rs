@@ -22,19 +22,26 @@ pub async fn send(
     }
     let facts = Facts { receiver_exists: chat.store.user(&outgoing.to).await?.is_some() };
     let permit = may_send(&chat.rules, &caller.user, &outgoing, facts)?;
+    let cleaned = chat.rules.words.as_ref().and_then(|words| words.clean(&outgoing.content));
+    let was_cleaned = cleaned.is_some();
     let draft = Draft {
         conversation: ConversationId::private(&caller.user, &outgoing.to),
         sender: caller.user.clone(),
         client_id: outgoing.client_id,
         content: outgoing.content,
+        cleaned,
         sent_at: chat.clock.now(),
         origin: caller.connection,
     };
     let appended = chat.store.append(permit, draft);
     Ok(Box::pin(async move {
         match appended.await? {
-            Appended::Stored(message) => Ok(Saved { message, duplicate: false }),
-            Appended::Duplicate(message) => Ok(Saved { message, duplicate: true }),
+            Appended::Stored(message) => {
+                Ok(Saved { message, duplicate: false, cleaned: was_cleaned })
+            }
+            Appended::Duplicate(message) => {
+                Ok(Saved { message, duplicate: true, cleaned: was_cleaned })
+            }
             Appended::Conflict => Err(Reason::ClientMsgIdConflict.into()),
         }
     }))

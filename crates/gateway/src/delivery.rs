@@ -10,12 +10,15 @@ use nexo_wire::typed;
 
 use crate::measure::Measures;
 use crate::outbox::Frame;
+use crate::recalls::Recalls;
 use crate::roster::Roster;
 
 /// Puts events into the outboxes of those who hear them.
 pub struct Delivery {
     /// Who is here.
     pub roster: Arc<Roster>,
+    /// What was recalled a moment ago.
+    pub recalls: Arc<Recalls>,
     /// What time it is.
     pub clock: Arc<dyn Clock>,
     /// What is counted.
@@ -58,6 +61,9 @@ impl Delivery {
 
 impl Listener for Delivery {
     fn hear(&self, event: &Event) {
+        if let Event::Change { change, .. } = event {
+            self.recalls.note(change);
+        }
         match event {
             Event::Message { .. } | Event::Change { .. } | Event::Receipt(_) => {
                 self.push(event, &who_hears(event));

@@ -11,6 +11,7 @@ use tokio::sync::watch;
 use crate::delivery::Delivery;
 use crate::measure::Measures;
 use crate::options::Options;
+use crate::recalls::Recalls;
 use crate::roster::Roster;
 
 /// One node's sockets and what they need.
@@ -23,6 +24,8 @@ pub struct Gateway {
     pub limits: Limits,
     /// Who is here.
     pub roster: Arc<Roster>,
+    /// What was recalled a moment ago.
+    pub recalls: Arc<Recalls>,
     /// What is counted.
     pub measures: Arc<Measures>,
     /// Renders the metrics page.
@@ -41,8 +44,10 @@ impl Gateway {
     ) -> Arc<Self> {
         let roster = Arc::new(Roster::default());
         let measures = Arc::new(Measures::default());
+        let recalls = Arc::new(Recalls::default());
         chat.bus.subscribe(Arc::new(Delivery {
             roster: Arc::clone(&roster),
+            recalls: Arc::clone(&recalls),
             clock: Arc::clone(&chat.clock),
             measures: Arc::clone(&measures),
         }));
@@ -54,6 +59,7 @@ impl Gateway {
             chat,
             options,
             roster,
+            recalls,
             measures,
             metrics_page,
             draining: watch::Sender::new(false),

@@ -7,6 +7,7 @@
 //! - [`connection`]: what others may know of a socket
 //! - [`roster`]: which sockets a user has here
 //! - [`delivery`]: an event becomes frames in outboxes
+//! - [`recalls`]: what must not be written any more
 //! - [`sweep`]: the clockwork all sockets share: silence, expiry, slowness
 //! - [`http`]: the HTTP surface
 
@@ -20,6 +21,7 @@ pub mod measure;
 pub mod options;
 pub mod outbox;
 mod pump;
+pub mod recalls;
 pub mod roster;
 pub mod session;
 mod strikes;

@@ -349,7 +349,9 @@ impl Session {
         let now = self.now();
         while !self.backlog.is_empty() && self.connection.outbox.has_room() {
             let frame = match self.backlog.pop_front() {
-                Some(Backlog::Message(message)) => typed::message(&message),
+                Some(Backlog::Message(message)) => {
+                    typed::message(&self.gateway.recalls.now(message))
+                }
                 Some(Backlog::Done { has_more }) => typed::resend_done(has_more, now),
                 None => break,
             };

@@ -162,11 +162,12 @@ impl Default for Gateway {
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Messages {
     pub(crate) recall_seconds: u64,
+    pub(crate) words_file: String,
 }
 
 impl Default for Messages {
     fn default() -> Self {
-        Self { recall_seconds: 120 }
+        Self { recall_seconds: 120, words_file: String::new() }
     }
 }
 

@@ -13,6 +13,7 @@ use nexo_chat::clock::Dice;
 use nexo_chat::rules::{Rules, SessionPolicy};
 use nexo_chat::store::Store;
 use nexo_chat::token::TokenKey;
+use nexo_chat::words::Words;
 use nexo_gateway::{Gateway, Options};
 use nexo_store::{Embedded, Memory};
 
@@ -50,7 +51,7 @@ pub(crate) fn build(config: &Config) -> anyhow::Result<Parts> {
         Arc::new(SystemClock::new()),
         dice,
         Arc::new(passwords),
-        rules(config),
+        Rules { words: words(&config.messages.words_file)?, ..rules(config) },
         key,
     );
     let page = metrics.clone();
@@ -95,6 +96,7 @@ fn rules(config: &Config) -> Rules {
         extra_entries_max: limits.extra_entries,
         resend_page: config.resend.page,
         page_bytes_max: config.resend.page_bytes,
+        words: None,
         recall_window_ms: config.messages.recall_seconds.saturating_mul(1000),
         refresh_grace_ms: config.auth.refresh_grace_seconds.saturating_mul(1000),
         user_sends_per_second: limits.user_sends_per_second,
@@ -124,6 +126,16 @@ fn options(config: &Config) -> Options {
         metrics_token: None,
         drain: Duration::from_millis(gateway.drain_ms),
     }
+}
+
+fn words(file: &str) -> anyhow::Result<Option<Arc<Words>>> {
+    if file.is_empty() {
+        return Ok(None);
+    }
+    let list = std::fs::read_to_string(file)
+        .with_context(|| format!("messages.words_file: cannot read {file}"))?;
+    let words = Words::new(&list).with_context(|| format!("messages.words_file: {file}"))?;
+    Ok(Some(Arc::new(words)))
 }
 
 /// Addresses that are none were refused when the settings were read.

@@ -222,3 +222,28 @@ async fn a_stranger_reads_nothing() {
     let heads = server.http.get("/conversation/heads", &carol.token).await;
     assert_eq!(heads.data()["heads"], json!([]));
 }
+
+#[tokio::test]
+async fn words_of_the_list_are_replaced_and_the_sender_sees_it() {
+    let list = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(list.path(), "darn\n").unwrap();
+    let setup = Setup::new(env!("CARGO_BIN_EXE_nexo"));
+    let path = list.path().to_str().unwrap();
+    let mut server = setup.with("NEXO_MESSAGES__WORDS_FILE", path).start();
+    let (alice, bob) = (server.person("alice").await, server.person("bob").await);
+    let (mut a, _) = server.connect(&alice).await;
+    let (mut b, _) = server.connect(&bob).await;
+    let ack = a.send("bob", "c1", "Darn, it rains").await;
+    assert_eq!(ack["body"], "***, it rains");
+    assert_eq!(b.expect("SINGLE_CHAT").await["body"], "***, it rains");
+    assert!(a.send("bob", "c2", "it does").await.get("body").is_none(), "nothing was replaced");
+    // A retry is known by what was sent, also when the list has changed meanwhile.
+    std::fs::write(list.path(), "rains\n").unwrap();
+    assert_eq!(server.stop(), Some(0));
+    server.start_again(|setup| setup);
+    let (mut a, _) = server.connect(&alice).await;
+    let retry = a.send("bob", "c1", "Darn, it rains").await;
+    assert_eq!((&retry["serverMsgId"], &retry["body"]), (&ack["serverMsgId"], &ack["body"]));
+    let other = a.send("bob", "c1", "***, it rains").await;
+    assert_eq!(other["reason"], "client_msg_id_conflict");
+}

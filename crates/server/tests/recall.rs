@@ -155,3 +155,36 @@ async fn only_the_sender_and_only_for_a_while() {
     assert_eq!(server.http.get(strange, &carol.token).await.reason(), "conversation_not_found");
     assert!(all_that_is_served(&server, &bob, "alice").await.contains(TEXT), "it stays");
 }
+
+#[tokio::test]
+async fn a_page_that_was_read_before_goes_out_without_the_text() {
+    let server = setup().with("NEXO_RESEND__PAGE_BYTES", "20000000").start();
+    let (alice, bob) = (server.person("alice").await, server.person("bob").await);
+    let (mut a, _) = server.connect(&alice).await;
+    let padding = "x".repeat(60_000);
+    for i in 0..199 {
+        let mut frame = nexo_sim::socket::chat("bob", &format!("c{i}"), &padding);
+        frame["msgType"] = json!("CUSTOM");
+        a.say(frame).await;
+        a.expect_ack("saved").await;
+    }
+    let last = a.send("bob", "last", TEXT).await;
+    // Twelve megabytes wait for Bob, who does not read yet; the last message is among them.
+    let mut b = server.socket().await;
+    b.say(json!({ "type": "AUTH", "token": bob.token })).await;
+    let waiting = async || {
+        let token = std::fs::read_to_string(server.data().join("metrics.token")).unwrap();
+        let page = server.http.get("/metrics", token.trim()).await.text;
+        page.contains("nexo_resent_total 200")
+    };
+    while !waiting().await {
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    }
+    revoke(&mut a, &last).await;
+    a.expect_ack("revoked").await;
+    let frames = b.until("RESEND_DONE").await;
+    let text = frames.iter().find(|frame| frame["body"] == TEXT);
+    assert_eq!(text, None);
+    let last = frames.iter().rfind(|frame| frame["type"] == "SINGLE_CHAT").unwrap();
+    assert_eq!((&last["msgSeq"], &last["revoked"]), (&json!("200"), &json!(true)));
+}

@@ -78,6 +78,7 @@ fn draft(sender: &UserId, a: &UserId, b: &UserId, n: u64) -> Result<Draft, Box<d
         client_id: ClientMsgId::parse(&format!("client {n}"))?,
         content,
         sent_at: Millis(1_700_000_000_000 + n),
+        cleaned: None,
         origin: None,
     })
 }

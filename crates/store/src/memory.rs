@@ -105,7 +105,7 @@ impl State {
             sender: draft.sender,
             client_id: draft.client_id,
             sent_at: draft.sent_at,
-            content: draft.content,
+            content: draft.cleaned.unwrap_or(draft.content),
             recalled: None,
         });
         self.ids.insert(id, (Arc::clone(&message), fingerprint));

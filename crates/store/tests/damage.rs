@@ -28,6 +28,7 @@ fn draft(to: &str, n: u64, bytes: usize) -> Draft {
         client_id: ClientMsgId::parse(&format!("{to}{n}")).unwrap(),
         content: Content::text(format!("{n:0>bytes$}")),
         sent_at: Millis(n),
+        cleaned: None,
         origin: None,
     }
 }

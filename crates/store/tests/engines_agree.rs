@@ -104,6 +104,7 @@ async fn make(store: &Arc<dyn Store>, call: &Call, names: &mut Names) -> String 
                 client_id: client_id(id),
                 content: Content::text(text.to_string()),
                 sent_at: Millis(at),
+                cleaned: None,
                 origin: None,
             };
             format!("{:?}", store.append(Permit::for_tests(), draft).await.unwrap())

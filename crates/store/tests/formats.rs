@@ -64,6 +64,7 @@ async fn format_1_opens() {
         client_id: ClientMsgId::parse(&format!("client {n}")).unwrap(),
         content: Content::text(format!("message {n}")),
         sent_at: Millis(0),
+        cleaned: None,
         origin: None,
     };
     let retry = store.append(Permit::for_tests(), draft(3)).await.unwrap();

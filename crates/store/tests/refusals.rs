@@ -26,6 +26,7 @@ fn append(store: &Arc<Embedded>, n: u64) -> Stored<'static, Appended> {
         client_id: ClientMsgId::parse(&n.to_string()).unwrap(),
         content: Content::text(format!("message {n}")),
         sent_at: Millis(n),
+        cleaned: None,
         origin: None,
     };
     store.append(Permit::for_tests(), draft)

@@ -115,7 +115,7 @@ proptest! {
         prop_assert_eq!(&push["clientMsgId"], &Value::from(client_id));
         prop_assert_eq!(&push["msgSeq"], &Value::from(seq.to_string()));
         let ack: Value =
-            serde_json::from_str(&typed::saved(&Saved { message, duplicate: false })).unwrap();
+            serde_json::from_str(&typed::saved(&Saved { message, duplicate: false, cleaned: false })).unwrap();
         prop_assert_eq!(&ack["serverMsgId"], &push["serverMsgId"]);
     }
 }

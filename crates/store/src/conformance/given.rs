@@ -27,6 +27,7 @@ pub(super) fn draft(from: &str, to: &str, client_id: &str, text: &str) -> Draft 
         client_id: ClientMsgId::parse(client_id).unwrap(),
         content: Content::text(text.to_owned()),
         sent_at: NOW,
+        cleaned: None,
         origin: Some(ConnectionId(7)),
     }
 }

@@ -73,7 +73,7 @@ fn with_seq(draft: Draft, id: MessageId, seq: Seq) -> Message {
         sender: draft.sender,
         client_id: draft.client_id,
         sent_at: draft.sent_at,
-        content: draft.content,
+        content: draft.cleaned.unwrap_or(draft.content),
         recalled: None,
     }
 }

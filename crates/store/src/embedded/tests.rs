@@ -22,6 +22,7 @@ async fn send(store: &Arc<Embedded>, n: u64) -> Result<Appended, StoreError> {
         client_id: ClientMsgId::parse(&n.to_string()).unwrap(),
         content: Content::text("hi"),
         sent_at: Millis(n),
+        cleaned: None,
         origin: None,
     };
     store.append(Permit::for_tests(), draft).await

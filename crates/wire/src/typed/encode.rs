@@ -132,6 +132,7 @@ pub fn saved(saved: &Saved) -> String {
         client_msg_id: Some(message.client_id.as_str()),
         server_msg_id: Some(Shown(&message.id)),
         msg_seq: Some(Shown(&message.seq)),
+        body: saved.cleaned.then_some(&*String::from_utf8_lossy(&message.content.body)),
         ts: message.sent_at.0,
         ..Frame::default()
     })

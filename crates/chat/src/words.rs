@@ -1,0 +1,72 @@
+//! Words that are not shown: each is replaced by `***`, in time linear in the text.
+
+use aho_corasick::{AhoCorasick, BuildError, MatchKind};
+use bytes::Bytes;
+
+use crate::model::{Content, ContentKind};
+
+/// What is shown instead.
+const INSTEAD: &str = "***";
+
+/// A list of words to replace.
+#[derive(Clone, Debug)]
+pub struct Words(AhoCorasick);
+
+impl Words {
+    /// One word per line; empty lines and lines that begin with `#` are left out.
+    pub fn new(list: &str) -> Result<Self, BuildError> {
+        let words = list.lines().map(str::trim).filter(|line| !line.is_empty());
+        let words = words.filter(|line| !line.starts_with('#'));
+        let matcher = AhoCorasick::builder()
+            .match_kind(MatchKind::LeftmostLongest)
+            .ascii_case_insensitive(true)
+            .build(words)?;
+        Ok(Self(matcher))
+    }
+
+    /// The content as it may be shown; `None` if it may be shown as it is.
+    pub fn clean(&self, content: &Content) -> Option<Content> {
+        if content.kind != ContentKind::TEXT {
+            return None;
+        }
+        let text = std::str::from_utf8(&content.body).ok()?;
+        self.0.find(text)?;
+        let instead = vec![INSTEAD; self.0.patterns_len()];
+        let body = Bytes::from(self.0.replace_all(text, &instead));
+        Some(Content { body, ..content.clone() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str, expect: Option<&str>) {
+        let words = Words::new("darn\n# a comment\n\ndarn it\n坏话\n").unwrap();
+        let cleaned = words.clean(&Content::text(text.to_owned()));
+        let cleaned = cleaned.map(|content| String::from_utf8(content.body.to_vec()).unwrap());
+        assert_eq!(cleaned.as_deref(), expect, "{text}");
+    }
+
+    #[test]
+    fn words_are_replaced_the_longest_first() {
+        check("all is well", None);
+        check("a comment", None);
+        check("darn", Some("***"));
+        check("Darn it, DARN!", Some("***, ***!"));
+        check("说坏话了", Some("说***了"));
+    }
+
+    #[test]
+    fn other_content_is_not_looked_into() {
+        let words = Words::new("darn").unwrap();
+        let image = Content { kind: ContentKind::IMAGE, ..Content::text("darn") };
+        assert!(words.clean(&image).is_none());
+    }
+
+    #[test]
+    fn long_repetitions_stay_linear() {
+        let words = Words::new(&format!("{}b", "a".repeat(1000))).unwrap();
+        assert!(words.clean(&Content::text("a".repeat(64 * 1024))).is_none());
+    }
+}

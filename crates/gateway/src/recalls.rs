@@ -1,0 +1,49 @@
+//! Messages that were recalled a moment ago: what a session read before and has not written yet
+//! goes out without its text.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use nexo_chat::ids::MessageId;
+use nexo_chat::model::{Change, ChangeKind, Message, Recall};
+
+/// More than are recalled while a slow reader takes a page.
+const REMEMBERED: usize = 10_000;
+
+/// The latest recalls on this node.
+#[derive(Default)]
+pub struct Recalls(Mutex<State>);
+
+#[derive(Default)]
+struct State {
+    known: HashMap<MessageId, Recall>,
+    order: VecDeque<MessageId>,
+}
+
+impl Recalls {
+    /// Remembers a recall.
+    pub fn note(&self, change: &Change) {
+        let ChangeKind::Recalled { message, .. } = change.kind;
+        let recall = Recall { by: change.by.clone(), at: change.at };
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if state.known.insert(message, recall).is_none() {
+            state.order.push_back(message);
+        }
+        if state.order.len() > REMEMBERED
+            && let Some(oldest) = state.order.pop_front()
+        {
+            state.known.remove(&oldest);
+        }
+    }
+
+    /// A message as it is now.
+    pub fn now(&self, message: Arc<Message>) -> Arc<Message> {
+        let state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match state.known.get(&message.id) {
+            Some(recall) if message.recalled.is_none() => {
+                Arc::new(message.recalled(recall.clone()))
+            }
+            _ => message,
+        }
+    }
+}
