@@ -14,7 +14,7 @@ use crate::store::Store;
 use crate::sync::Catchup;
 use crate::throttle::Throttle;
 use crate::token::TokenKey;
-use crate::{announce, auth, read, recall, send};
+use crate::{announce, auth, presence, read, recall, send};
 
 /// What the features share.
 pub struct Chat {
@@ -83,6 +83,10 @@ impl Chat {
             }
             Command::Recall { message } => {
                 Reply::Recalled(recall::recall(self, &session.caller, message).await?)
+            }
+            Command::Typing { to } => {
+                presence::typing(self, &session.caller, to).await?;
+                Reply::Quiet
             }
             Command::Resend { cursors } => {
                 Reply::Resend(session.catchup.page(self, &session.caller, cursors).await?)

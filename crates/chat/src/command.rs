@@ -27,6 +27,11 @@ pub enum Command {
         /// Which.
         message: MessageId,
     },
+    /// I am writing to somebody.
+    Typing {
+        /// To whom.
+        to: UserId,
+    },
     /// Bring what this device has not seen.
     Resend {
         /// Where this device is, per conversation; others start at the member's delivered cursor.
@@ -126,6 +131,15 @@ pub enum Event {
     },
     /// A member's cursor moved.
     Receipt(Receipt),
+    /// Somebody is writing. Worth nothing a moment later.
+    Typing {
+        /// Who writes.
+        from: UserId,
+        /// To whom.
+        to: UserId,
+        /// When.
+        at: Millis,
+    },
     /// Sign-ins ended: their sockets close.
     Ended {
         /// Whose.

@@ -10,7 +10,7 @@
 //! - [`invariants`]: the promises as predicates, called by tests and by the code
 //! - [`store`], [`bus`], [`clock`], [`passwords`]: the contracts the domain needs from others
 //! - [`policy`]: pure decisions
-//! - [`chat`]: puts the features together: [`auth`], [`token`], [`profile`], [`send`], [`words`], [`read`], [`recall`],
+//! - [`chat`]: puts the features together: [`auth`], [`token`], [`profile`], [`presence`], [`send`], [`words`], [`read`], [`recall`],
 //!   [`sync`], [`announce`]
 
 pub mod announce;
@@ -24,6 +24,7 @@ pub mod invariants;
 pub mod model;
 pub mod passwords;
 pub mod policy;
+pub mod presence;
 pub mod profile;
 pub mod progress;
 pub mod read;

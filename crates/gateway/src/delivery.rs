@@ -65,7 +65,10 @@ impl Listener for Delivery {
             self.recalls.note(change);
         }
         match event {
-            Event::Message { .. } | Event::Change { .. } | Event::Receipt(_) => {
+            Event::Message { .. }
+            | Event::Change { .. }
+            | Event::Receipt(_)
+            | Event::Typing { .. } => {
                 self.push(event, &who_hears(event));
             }
             Event::Ended { user, logins, reason } => self.roster.each_of(user, |connection| {

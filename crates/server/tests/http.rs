@@ -106,6 +106,7 @@ async fn what_needs_a_token_needs_a_good_one() {
         ("GET", "/conversation/unread_count?conversation_id=si_a_b"),
         ("GET", "/conversation/unread_total"),
         ("GET", "/single-chat/member/state?peerUserId=bob"),
+        ("POST", "/user/get_users_online_status"),
         ("POST", "/msg/send"),
         ("POST", "/msg/recall"),
         ("GET", "/msg/pull?conversation_id=si_a_b"),

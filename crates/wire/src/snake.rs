@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use nexo_chat::Reason;
 use nexo_chat::ids::{ConversationId, Millis};
 use nexo_chat::model::{Content, ContentKind, Message, Standing};
+use nexo_chat::presence::Presence;
 use nexo_chat::read::Line;
 use serde::Serialize;
 
@@ -164,6 +165,47 @@ impl From<&Standing> for ReadState {
             max_seq: standing.visible_max().0,
             read_seq: standing.cursors.read.0,
             unread_count: standing.unread(),
+        }
+    }
+}
+
+/// Whether somebody is online, and on what devices.
+#[derive(Debug, Serialize)]
+pub struct OnlineStatus {
+    user_id: String,
+    /// 1 online, 0 not, or not the caller's to know.
+    status: i32,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    detail_platform_status: Vec<PlatformStatus>,
+}
+
+#[derive(Debug, Serialize)]
+struct PlatformStatus {
+    platform_id: i32,
+    platform_name: &'static str,
+}
+
+impl From<&Presence> for OnlineStatus {
+    fn from(presence: &Presence) -> Self {
+        let mut platforms: Vec<i32> =
+            presence.places.iter().map(|place| place.platform.0).collect();
+        platforms.sort_unstable();
+        platforms.dedup();
+        let shown = |platform_id| PlatformStatus {
+            platform_id,
+            platform_name: match platform_id {
+                1 => "iOS",
+                2 => "Android",
+                3 => "Windows",
+                4 => "macOS",
+                5 => "Web",
+                _ => "unknown",
+            },
+        };
+        Self {
+            user_id: presence.user.to_string(),
+            status: i32::from(!presence.places.is_empty()),
+            detail_platform_status: platforms.into_iter().map(shown).collect(),
         }
     }
 }

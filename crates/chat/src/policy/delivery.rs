@@ -30,6 +30,7 @@ pub fn who_hears(event: &Event) -> Audience {
             let own = (*kind == CursorKind::Read).then(|| by.clone());
             Audience { users: [Some(sender.clone()), own], except: *origin }
         }
+        Event::Typing { to, .. } => Audience { users: [Some(to.clone()), None], except: None },
         Event::Ended { user, .. } | Event::Closed { user, .. } => {
             Audience { users: [Some(user.clone()), None], except: None }
         }

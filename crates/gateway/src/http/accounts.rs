@@ -7,8 +7,9 @@ use axum::response::Response;
 use nexo_chat::auth::{self, Register};
 use nexo_chat::ids::{Platform, UserId};
 use nexo_chat::model::{Profile, ProfileChange};
-use nexo_chat::{Error, Reason, profile};
+use nexo_chat::{Error, Reason, presence, profile};
 use nexo_wire::http::{Nothing, SignedIn, UserInfo};
+use nexo_wire::snake::OnlineStatus;
 use serde::Deserialize;
 
 use super::answer::{Asked, Authenticated, Body, Params};
@@ -140,4 +141,27 @@ pub(super) async fn update(
     let change = ProfileChange { nickname, avatar, extra };
     let updated = profile::update(&gateway.chat, &caller, change).await;
     asked.answer(updated.map(|user| UserInfo::from(&user)))
+}
+
+#[derive(Deserialize)]
+pub(super) struct OnlineStatusBody {
+    user_ids: Vec<String>,
+}
+
+pub(super) async fn online_status(
+    State(gateway): Shared,
+    asked: Asked,
+    Authenticated(caller): Authenticated,
+    Body(body): Body<OnlineStatusBody>,
+) -> Response {
+    let found = async {
+        if !(1..=100).contains(&body.user_ids.len()) {
+            return Err(Error::from(Reason::InvalidParam));
+        }
+        let users: Result<Vec<UserId>, Reason> =
+            body.user_ids.iter().map(|id| UserId::parse(id)).collect();
+        let seen = presence::presence(&gateway.chat, &caller, users?).await?;
+        Ok(seen.iter().map(OnlineStatus::from).collect::<Vec<_>>())
+    };
+    asked.answer(found.await)
 }

@@ -31,6 +31,7 @@ pub fn router(gateway: Arc<Gateway>) -> Router {
         .route("/user/info", get(accounts::info))
         .route("/user/update", put(accounts::update))
         .route("/user/change_password", post(accounts::change_password))
+        .route("/user/get_users_online_status", post(accounts::online_status))
         .route("/auth/login", post(accounts::login))
         .route("/auth/refresh", post(accounts::refresh))
         .route("/auth/logout", post(accounts::logout))

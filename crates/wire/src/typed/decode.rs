@@ -108,6 +108,7 @@ fn understand(frame: Frame<'_>) -> Result<Inbound, Reason> {
         "SINGLE_CHAT" => Command::Send(outgoing(frame)?),
         "ACK" => Command::Acknowledge(acknowledge(&frame)?),
         "MESSAGE_REVOKE" => Command::Recall { message: message_id(&frame)? },
+        "TYPING" => Command::Typing { to: receiver(frame.to.as_ref())? },
         "RESEND" => Command::Resend { cursors: cursors(frame)? },
         _ => return Err(Reason::NotImplemented),
     };
@@ -121,9 +122,7 @@ fn token(frame: Frame<'_>) -> Result<String, Reason> {
 fn outgoing(frame: Frame<'_>) -> Result<Outgoing, Reason> {
     let client_id = frame.client_msg_id.as_ref().map_or("", |id| &id.0);
     let client_id = ClientMsgId::parse(client_id)?;
-    let to = frame.to.filter(|to| !to.0.is_empty()).ok_or(Reason::MissingTo)?;
-    // An id of a form that no user can have belongs to nobody.
-    let to = UserId::parse(&to.0).map_err(|_| Reason::UserNotFound)?;
+    let to = receiver(frame.to.as_ref())?;
     let body = frame.body.ok_or(Reason::MissingBody)?.into_owned();
     let kind = match &frame.msg_type {
         Some(name) => content_kind(&name.0).ok_or(Reason::UnknownMsgType)?,
@@ -132,6 +131,12 @@ fn outgoing(frame: Frame<'_>) -> Result<Outgoing, Reason> {
     let extra = frame.extra.unwrap_or_default();
     let content = Content { kind, extra, ..Content::text(Bytes::from(body)) };
     Ok(Outgoing { to, client_id, content })
+}
+
+fn receiver(to: Option<&Text<'_>>) -> Result<UserId, Reason> {
+    let to = to.filter(|to| !to.0.is_empty()).ok_or(Reason::MissingTo)?;
+    // An id of a form that no user can have belongs to nobody.
+    UserId::parse(&to.0).map_err(|_| Reason::UserNotFound)
 }
 
 const KINDS: [(&str, ContentKind); 6] = [

@@ -216,6 +216,13 @@ pub fn event(event: &Event) -> Option<String> {
         Event::Message { message: it, .. } => Some(message(it)),
         Event::Change { change: it, .. } => Some(change(it)),
         Event::Receipt(it) => Some(receipt(it)),
+        Event::Typing { from, to, at } => Some(text(&Frame {
+            kind: "TYPING",
+            from: Some(from.as_str()),
+            to: Some(to.as_str()),
+            ts: at.0,
+            ..Frame::default()
+        })),
         Event::Ended { .. } | Event::Closed { .. } => None,
     }
 }
