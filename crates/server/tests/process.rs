@@ -166,7 +166,7 @@ async fn sigterm_tells_everybody_to_reconnect_and_loses_nothing() {
 
 #[tokio::test]
 async fn logs_hold_no_tokens_passwords_or_text() {
-    let server = setup().with("NEXO_LOG__LEVEL", "trace").start();
+    let mut server = setup().with("NEXO_LOG__LEVEL", "trace").start();
     let (alice, bob) = (server.person("alice").await, server.person("bob").await);
     let (mut a, _) = server.connect(&alice).await;
     let (mut b, _) = server.connect(&bob).await;
@@ -176,6 +176,7 @@ async fn logs_hold_no_tokens_passwords_or_text() {
     a.expect_ack("read").await;
     a.text("{broken xyzzy-the-secret-text").await;
     a.expect("ERROR").await;
+    assert_eq!(server.stop(), Some(0));
     let log = server.log();
     for field in
         ["serverMsgId", "chatId", "ackUserId", "ackType", "deviceId", "prevCursor", "newCursor"]

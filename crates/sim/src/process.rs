@@ -3,6 +3,7 @@
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -22,10 +23,21 @@ pub struct Setup {
     shell: Option<String>,
 }
 
+/// Copies what a server logs, until it ends.
+type Logging = Option<JoinHandle<std::io::Result<u64>>>;
+
+/// A process that has said where it listens.
+struct Running {
+    child: Child,
+    logging: Logging,
+    http: Http,
+}
+
 /// A running server. It is killed when dropped.
 pub struct Server {
     setup: Setup,
     child: Child,
+    logging: Logging,
     /// Where it answers.
     pub http: Http,
     folder: TempDir,
@@ -81,11 +93,11 @@ impl Setup {
 
     /// Starts a server on a folder that may hold data.
     pub fn start_on(self, folder: TempDir) -> Server {
-        let (child, http) = self.spawn(folder.path());
-        Server { setup: self, child, http, folder }
+        let Running { child, logging, http } = self.spawn(folder.path());
+        Server { setup: self, child, logging, http, folder }
     }
 
-    fn spawn(&self, folder: &Path) -> (Child, Http) {
+    fn spawn(&self, folder: &Path) -> Running {
         let since = Instant::now();
         let mut child = self.command(&folder.join("data")).spawn().expect("the server starts");
         // Somebody has to read the log all the time, or the server would wait for it.
@@ -93,18 +105,18 @@ impl Setup {
         let mut log = std::fs::OpenOptions::new();
         let log = log.create(true).append(true).open(folder.join("log"));
         let mut log = log.expect("a log file");
-        let copying = std::thread::spawn(move || std::io::copy(&mut stderr, &mut log));
+        let logging = std::thread::spawn(move || std::io::copy(&mut stderr, &mut log));
         let stdout = child.stdout.take().expect("its output");
         let mut line = String::new();
         BufReader::new(stdout).read_line(&mut line).expect("its first line");
         let Some((_, authority)) = line.trim().split_once("http://") else {
             child.wait().expect("it ends");
-            copying.join().expect("no panic").expect("its log");
+            logging.join().expect("no panic").expect("its log");
             let told = std::fs::read_to_string(folder.join("log")).expect("its log");
             panic!("the server did not start: {line}{told}");
         };
         assert!(since.elapsed() < START_WITHIN, "the server took {:?}", since.elapsed());
-        (child, Http { authority: authority.to_owned() })
+        Running { child, logging: Some(logging), http: Http { authority: authority.to_owned() } }
     }
 }
 
@@ -114,7 +126,7 @@ impl Server {
         self.folder.path().join("data")
     }
 
-    /// Everything it has logged.
+    /// Everything it has logged so far; all of it once it has ended.
     pub fn log(&self) -> String {
         std::fs::read_to_string(self.folder.path().join("log")).unwrap_or_default()
     }
@@ -147,7 +159,11 @@ impl Server {
 
     /// Waits for it to end; returns its exit code.
     pub fn wait(&mut self) -> Option<i32> {
-        self.child.wait().expect("it ends").code()
+        let code = self.child.wait().expect("it ends").code();
+        if let Some(logging) = self.logging.take() {
+            logging.join().expect("no panic").expect("its log");
+        }
+        code
     }
 
     /// Sends a signal.
@@ -160,7 +176,8 @@ impl Server {
     pub fn start_again(&mut self, change: impl FnOnce(Setup) -> Setup) -> Duration {
         self.setup = change(self.setup.clone());
         let since = Instant::now();
-        (self.child, self.http) = self.setup.spawn(self.folder.path());
+        let Running { child, logging, http } = self.setup.spawn(self.folder.path());
+        (self.child, self.logging, self.http) = (child, logging, http);
         since.elapsed()
     }
 
