@@ -1,68 +1,19 @@
-//! Who is asking: accounts, sign-ins, tokens, and which devices may be there at once.
+//! Who is asking: accounts, sign-ins, tokens.
 
 use std::net::IpAddr;
 use std::sync::Arc;
 
 use data_encoding::BASE64URL_NOPAD;
 
-use crate::bus::Place;
 use crate::chat::Chat;
 use crate::command::{Event, Logins};
-use crate::ids::{ConnectionId, LoginId, Millis, Platform, UserId};
+use crate::devices;
+use crate::ids::{LoginId, Platform, UserId};
 use crate::model::{Caller, Login, Profile, User};
-use crate::policy::{account, session};
+use crate::policy::account;
 use crate::reason::{Error, Reason};
-use crate::rules::{Rules, SessionPolicy};
 use crate::store::{Rotated, SignedIn};
-use crate::throttle::Throttle;
 use crate::token::Claims;
-
-/// How often wrong passwords and new accounts are heard from somewhere.
-pub(crate) struct Throttles {
-    account_from_address: Throttle<(UserId, IpAddr)>,
-    account: Throttle<UserId>,
-    address: Throttle<IpAddr>,
-    registrations: Throttle<IpAddr>,
-}
-
-/// A try at a password, counted before the password is looked at, so that many at once count too.
-struct Try<'a> {
-    throttles: &'a Throttles,
-    account: UserId,
-    from: IpAddr,
-    at: Millis,
-}
-
-impl Try<'_> {
-    /// It was the right password: the try does not count.
-    fn succeeded(self) {
-        let Self { throttles, account, from, at } = self;
-        throttles.account_from_address.give_back((account.clone(), from), at);
-        throttles.account.give_back(account, at);
-        throttles.address.give_back(from, at);
-    }
-}
-
-impl Throttles {
-    fn begin(&self, account: &UserId, from: IpAddr, at: Millis) -> Result<Try<'_>, Reason> {
-        let may_try = self.account_from_address.take((account.clone(), from), at)
-            && self.account.take(account.clone(), at)
-            && self.address.take(from, at);
-        if !may_try {
-            return Err(Reason::TooManyRequests);
-        }
-        Ok(Try { throttles: self, account: account.clone(), from, at })
-    }
-
-    pub(crate) fn new(rules: &Rules) -> Self {
-        Self {
-            account_from_address: Throttle::per_minute(5),
-            account: Throttle::per_minute(50),
-            address: Throttle::per_minute(100),
-            registrations: Throttle::per_minute(rules.registrations_per_minute),
-        }
-    }
-}
 
 /// A new account as asked for.
 #[derive(Clone, Debug)]
@@ -144,7 +95,7 @@ pub async fn login(
     if !ended.is_empty() {
         end(chat, &user.id, Logins::These(ended), Reason::SessionInvalid);
     }
-    close_excluded(chat, &login).await?;
+    devices::close_excluded(chat, &login).await?;
     let tokens = tokens(chat, &user, &login, refresh)?;
     Ok((tokens, user))
 }
@@ -244,96 +195,9 @@ pub async fn reauthenticate(chat: &Chat, caller: &Caller, token: &str) -> Result
     Ok(Caller { connection: caller.connection, ..renewed })
 }
 
-async fn live_login(chat: &Chat, id: LoginId) -> Result<Login, Error> {
+pub(crate) async fn live_login(chat: &Chat, id: LoginId) -> Result<Login, Error> {
     let login = chat.store.login(id).await?.ok_or(Reason::SessionInvalid)?;
     if login.ended { Err(Reason::SessionInvalid.into()) } else { Ok(login) }
-}
-
-/// Takes a place for a socket: whoever the session policy excludes gives way, the older sign-in to
-/// the newer. The socket must already be reachable by events, so that an end that comes meanwhile
-/// finds it; one that came just before is found here.
-pub async fn enter(chat: &Chat, caller: &Caller, connection: ConnectionId) -> Result<(), Error> {
-    let place = place_of(caller, connection);
-    let others = chat.bus.claim(place.clone()).await;
-    let entered = settle(chat, caller, &place, &others).await;
-    if entered.is_err() {
-        chat.bus.release(&caller.user, connection);
-    }
-    entered
-}
-
-async fn settle(
-    chat: &Chat,
-    caller: &Caller,
-    place: &Place,
-    others: &[Place],
-) -> Result<(), Error> {
-    live_login(chat, caller.login).await?;
-    let going = session::who_gives_way(&chat.rules, place, others)?;
-    let ended = end_older(chat, caller.login, caller.signed_in_at, place).await?;
-    let (same, rest): (Vec<&Place>, Vec<&Place>) =
-        going.into_iter().partition(|other| other.login == caller.login);
-    for other in rest.iter().filter(|other| !ended.contains(&other.login)) {
-        // Either it ended before and its socket is just closing, or it is newer than this one.
-        if live_login(chat, other.login).await.is_ok() {
-            return Err(Reason::Kicked.into());
-        }
-    }
-    if !same.is_empty() {
-        let connections = same.iter().map(|other| other.connection).collect();
-        let user = caller.user.clone();
-        chat.bus.publish(Event::Closed { user, connections, reason: Reason::Kicked });
-    }
-    Ok(())
-}
-
-/// Ends the older sign-ins that a newcomer excludes, connected or not.
-async fn end_older(
-    chat: &Chat,
-    login: LoginId,
-    since: Millis,
-    place: &Place,
-) -> Result<Vec<LoginId>, Error> {
-    let policy = chat.rules.session_policy;
-    if policy == SessionPolicy::Multi {
-        return Ok(Vec::new());
-    }
-    let newcomer = place.clone();
-    let which = move |other: &Login| {
-        let its_place = Place { platform: other.platform, login: other.id, ..newcomer.clone() };
-        (other.created_at, other.id) < (since, login)
-            && session::excludes(policy, &newcomer, &its_place)
-    };
-    let ended = chat.store.end_logins(&place.user, Box::new(which)).await?;
-    if !ended.is_empty() {
-        end(chat, &place.user, Logins::These(ended.clone()), Reason::Kicked);
-    }
-    Ok(ended)
-}
-
-/// A new sign-in ends the connected ones it excludes at once, before its own socket comes.
-async fn close_excluded(chat: &Chat, login: &Login) -> Result<(), Error> {
-    let newcomer = Place {
-        user: login.user.clone(),
-        connection: ConnectionId(0),
-        login: login.id,
-        platform: login.platform,
-    };
-    let policy = chat.rules.session_policy;
-    let places = chat.bus.places(&login.user).await;
-    if places.iter().any(|place| session::excludes(policy, &newcomer, place)) {
-        end_older(chat, login.id, login.created_at, &newcomer).await?;
-    }
-    Ok(())
-}
-
-/// Gives a socket's place back.
-pub fn leave(chat: &Chat, caller: &Caller, connection: ConnectionId) {
-    chat.bus.release(&caller.user, connection);
-}
-
-fn place_of(caller: &Caller, connection: ConnectionId) -> Place {
-    Place { user: caller.user.clone(), connection, login: caller.login, platform: caller.platform }
 }
 
 /// Ends the caller's sign-in; its sockets close at once.
@@ -367,6 +231,6 @@ pub async fn change_password(
     Ok(())
 }
 
-fn end(chat: &Chat, user: &UserId, logins: Logins, reason: Reason) {
+pub(crate) fn end(chat: &Chat, user: &UserId, logins: Logins, reason: Reason) {
     chat.bus.publish(Event::Ended { user: user.clone(), logins, reason });
 }

@@ -14,6 +14,7 @@ use crate::store::Store;
 use crate::sync::Catchup;
 use crate::throttle::Throttle;
 use crate::token::TokenKey;
+use crate::tries::Throttles;
 use crate::{announce, auth, presence, read, recall, send};
 
 /// What the features share.
@@ -33,7 +34,7 @@ pub struct Chat {
     /// Signs and checks access tokens.
     pub key: TokenKey,
     pub(crate) sends: Throttle<UserId>,
-    pub(crate) logins: auth::Throttles,
+    pub(crate) logins: Throttles,
 }
 
 /// One connection's identity and how far its catch-up has come.
@@ -65,7 +66,7 @@ impl Chat {
     ) -> Self {
         store.on_commit(Arc::new(announce::Announcer::new(Arc::clone(&bus))));
         let sends = Throttle::per_second(rules.user_sends_per_second, rules.user_sends_burst);
-        let logins = auth::Throttles::new(&rules);
+        let logins = Throttles::new(&rules);
         Self { store, bus, clock, dice, passwords, rules, key, sends, logins }
     }
 

@@ -10,7 +10,7 @@
 //! - [`invariants`]: the promises as predicates, called by tests and by the code
 //! - [`store`], [`bus`], [`clock`], [`passwords`]: the contracts the domain needs from others
 //! - [`policy`]: pure decisions
-//! - [`chat`]: puts the features together: [`auth`], [`token`], [`profile`], [`presence`], [`send`], [`words`], [`read`], [`recall`],
+//! - [`chat`]: puts the features together: [`auth`], [`devices`], [`token`], [`profile`], [`presence`], [`send`], [`words`], [`read`], [`recall`],
 //!   [`sync`], [`announce`]
 
 pub mod announce;
@@ -19,6 +19,7 @@ pub mod bus;
 pub mod chat;
 pub mod clock;
 pub mod command;
+pub mod devices;
 pub mod ids;
 pub mod invariants;
 pub mod model;
@@ -36,6 +37,7 @@ pub mod store;
 pub mod sync;
 pub mod throttle;
 pub mod token;
+mod tries;
 pub mod words;
 
 pub use chat::Chat;

@@ -2,6 +2,7 @@
 //!
 //! - [`options`]: the limits of a connection
 //! - [`listen`]: accepts connections and speaks HTTP on them
+//! - `opening`: a socket that has not said who it is
 //! - [`session`]: one WebSocket: reads frames, asks `chat`, writes answers and pushes
 //! - [`outbox`]: what waits to be written to one socket, bounded
 //! - [`connection`]: what others may know of a socket
@@ -18,6 +19,7 @@ pub mod gateway;
 pub mod http;
 pub mod listen;
 pub mod measure;
+mod opening;
 pub mod options;
 pub mod outbox;
 mod pump;

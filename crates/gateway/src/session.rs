@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Instant;
 
-use axum::extract::ws::{Message, Utf8Bytes, WebSocket};
+use axum::extract::ws::{Utf8Bytes, WebSocket};
 use futures_util::{SinkExt, StreamExt};
-use nexo_chat::auth;
 use nexo_chat::chat::Session as State;
 use nexo_chat::command::{Answer, Command, Page, Reply};
+use nexo_chat::devices;
 use nexo_chat::ids::{ConversationId, Millis, Seq};
 use nexo_chat::model::{Caller, Message as Stored};
 use nexo_chat::throttle::Bucket;
@@ -20,8 +20,9 @@ use crate::connection::Connection;
 use crate::farewell::{Farewell, PATIENCE};
 use crate::gateway::Gateway;
 use crate::measure::Measures;
+use crate::opening::open;
 use crate::outbox::{Frame, Outbox};
-use crate::pump::{Answered, Next, Pump, what_broke};
+use crate::pump::{Answered, Next, Pump};
 use crate::strikes::Strikes;
 
 /// Serves one upgraded socket until it ends.
@@ -38,45 +39,6 @@ pub async fn serve(gateway: Arc<Gateway>, mut socket: WebSocket) {
     };
     Measures::ended(farewell.word);
     farewell.say(&mut socket).await;
-}
-
-/// Waits for AUTH. Only a PING is answered before.
-async fn open(gateway: &Gateway, socket: &mut WebSocket) -> Result<Caller, Farewell> {
-    let mut strikes = Strikes::default();
-    loop {
-        let received = socket.recv().await;
-        let now = gateway.chat.clock.now();
-        let ends = |reason| Err(Farewell::error(reason, &Echo::default(), now));
-        let text = match received {
-            Some(Ok(Message::Text(text))) => text,
-            Some(Ok(Message::Ping(_) | Message::Pong(_))) => continue,
-            Some(Ok(Message::Binary(_))) => return ends(Reason::Unauthorized),
-            Some(Err(error)) => {
-                let broken = what_broke(&error);
-                return Err(broken.map_or(Farewell::GONE, |it| Farewell::broken(it, now)));
-            }
-            Some(Ok(Message::Close(_))) | None => return Err(Farewell::GONE),
-        };
-        let answer = match typed::decode(&text) {
-            Ok(Decoded { inbound: Inbound::Auth { token }, .. }) => {
-                return auth::authenticate(&gateway.chat, &token)
-                    .await
-                    .map_err(|error| Farewell::auth_fail(error.reason(), now));
-            }
-            Ok(Decoded { inbound: Inbound::Command(Command::Ping), .. }) => typed::pong(now),
-            Ok(_) => return ends(Reason::Unauthorized),
-            Err(Refused { reason: Reason::MissingToken, .. }) => {
-                return Err(Farewell::auth_fail(Reason::MissingToken, now));
-            }
-            Err(Refused { reason, echo }) if strikes.is_out(gateway.chat.clock.ticks()) => {
-                return Err(Farewell::strikes(reason, &echo, now));
-            }
-            Err(Refused { reason, echo }) => typed::refusal(reason, &echo, now),
-        };
-        if socket.send(Message::Text(answer.into())).await.is_err() {
-            return Err(Farewell::GONE);
-        }
-    }
 }
 
 /// An authenticated socket.
@@ -106,7 +68,7 @@ struct Present {
 impl Drop for Present {
     fn drop(&mut self) {
         self.gateway.roster.remove(&self.connection.user, self.connection.id);
-        auth::leave(&self.gateway.chat, &self.caller, self.connection.id);
+        devices::leave(&self.gateway.chat, &self.caller, self.connection.id);
     }
 }
 
@@ -125,7 +87,7 @@ impl Session {
         };
         // Reachable first, then allowed in: an end that comes in between finds the socket.
         gateway.roster.add(Arc::clone(&connection));
-        let entered = auth::enter(&gateway.chat, &caller, id).await;
+        let entered = devices::enter(&gateway.chat, &caller, id).await;
         if let Err(error) = entered {
             let farewell = Farewell::auth_fail(error.reason(), now);
             Measures::ended(farewell.word);
