@@ -85,9 +85,19 @@ pub async fn login(
     let user = chat.store.user(&id).await?;
     let hash = user.as_ref().map(|user| user.password_hash.clone());
     // Very long passwords are never right and not worth hashing.
-    let right = password.len() <= 512 && chat.passwords.verify(password, hash).await?;
+    let looked = match password.len() {
+        ..=512 => chat.passwords.verify(password, hash).await,
+        _ => Ok(false),
+    };
+    let right = match looked {
+        Ok(right) => right,
+        Err(error) => {
+            this_try.did_not_count(); // nobody looked at the password
+            return Err(error);
+        }
+    };
     let (Some(user), true) = (user, right) else { return Err(Reason::LoginFailed.into()) };
-    this_try.succeeded();
+    this_try.did_not_count();
     let (login, refresh) = new_login(chat, &user, platform);
     // A password that was changed since it was looked at signs nobody in.
     let kept = chat.store.create_login(login, user.session_version, now).await?;
@@ -226,7 +236,9 @@ pub async fn change_password(
     }
     chat.logins.account.give_back(caller.user.clone(), at);
     let hash = chat.passwords.hash(new).await?;
-    chat.store.change_password(&caller.user, hash).await?.ok_or(Reason::SessionInvalid)?;
+    let version = user.session_version;
+    let changed = chat.store.change_password(&caller.user, version, hash).await?;
+    changed.ok_or(Reason::SessionInvalid)?;
     end(chat, &caller.user, Logins::All, Reason::SessionInvalid);
     Ok(())
 }

@@ -23,6 +23,7 @@ impl Progress {
         self.cursors.read = self.cursors.read.max(seq);
         self.own = Some(match self.own {
             Some((first, last)) if last.next() == seq => (first, seq),
+            Some(run @ (_, last)) if seq <= last => run, // told again after a restart
             _ => (seq, seq),
         });
         self.follow();

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use crate::chat::Chat;
 use crate::command::{Acknowledge, Event, Receipt};
 use crate::ids::{ConversationId, Millis, Seq, UserId};
-use crate::invariants::cursors_moved_well;
 use crate::model::{Caller, CursorKind, Message, Standing};
 use crate::policy::read::may_acknowledge;
 use crate::reason::{Error, Reason};
@@ -21,15 +20,12 @@ pub async fn acknowledge(chat: &Chat, caller: &Caller, ack: &Acknowledge) -> Res
     };
     may_acknowledge(&caller.user, ack, message.as_deref(), standing.as_ref())
         .inspect_err(|reason| log_ack(caller, ack, message.as_deref(), None, Some(*reason)))?;
-    let (Some(message), Some(standing)) = (message, standing) else {
-        return Err(Reason::MessageNotFound.into());
-    };
+    let Some(message) = message else { return Err(Reason::MessageNotFound.into()) };
     let moved = chat
         .store
         .advance(&caller.user, &message.conversation, ack.kind, message.seq)
         .await?
         .ok_or(Reason::MessageNotFound)?;
-    debug_assert!(cursors_moved_well(moved.before, moved.after, standing.visible_max()));
     log_ack(caller, ack, Some(&message), Some(moved), None);
     if has_moved(ack.kind, moved) && message.sender != caller.user {
         chat.bus.publish(Event::Receipt(Receipt {
@@ -170,7 +166,10 @@ pub async fn range(
         let first = standing.window.min.max(*range.start());
         (first, standing.visible_max().min(*range.end()))
     });
-    Ok((found.await?, max_seq))
+    let found = found.await?;
+    // Something may have come between the two looks.
+    let max_seq = found.items.last().map_or(max_seq, |message| max_seq.max(message.seq));
+    Ok((found, max_seq))
 }
 
 /// Where the caller stands in a conversation they are or were in.

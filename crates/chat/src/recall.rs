@@ -7,11 +7,14 @@ use crate::ids::{ConversationId, MessageId, Seq};
 use crate::model::{Caller, Change, Message};
 use crate::policy::recall::may_recall;
 use crate::read::{self, Listed};
-use crate::reason::Error;
+use crate::reason::{Error, Reason};
 use crate::store::Asker;
 
 /// Takes a message back. Repeating it gives the same answer.
 pub async fn recall(chat: &Chat, caller: &Caller, id: MessageId) -> Result<Arc<Message>, Error> {
+    if !chat.sends.take(caller.user.clone(), chat.clock.ticks()) {
+        return Err(Reason::TooManyRequests.into()); // a recall costs what a send costs
+    }
     let now = chat.clock.now();
     let asker = Asker { user: caller.user.clone(), at: now, origin: caller.connection };
     let (rules, by) = (chat.rules.clone(), caller.user.clone());

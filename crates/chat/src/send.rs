@@ -1,11 +1,15 @@
 //! Saying something: facts, policy, append. What became durable is announced by the store itself
 //! (see [`crate::announce`]), so a sender who disconnects takes nothing away from the receiver.
 
+use std::sync::Arc;
+
+use bytes::Bytes;
+
 use crate::Boxed;
 use crate::chat::Chat;
 use crate::command::{Outgoing, Saved};
 use crate::ids::ConversationId;
-use crate::model::{Caller, Draft};
+use crate::model::{Caller, Draft, Message};
 use crate::policy::send::{Facts, may_send};
 use crate::reason::{Error, Reason};
 use crate::store::Appended;
@@ -23,7 +27,7 @@ pub async fn send(
     let facts = Facts { receiver_exists: chat.store.user(&outgoing.to).await?.is_some() };
     let permit = may_send(&chat.rules, &caller.user, &outgoing, facts)?;
     let cleaned = chat.rules.words.as_ref().and_then(|words| words.clean(&outgoing.content));
-    let was_cleaned = cleaned.is_some();
+    let as_sent = outgoing.content.body.clone();
     let draft = Draft {
         conversation: ConversationId::private(&caller.user, &outgoing.to),
         sender: caller.user.clone(),
@@ -36,13 +40,15 @@ pub async fn send(
     let appended = chat.store.append(permit, draft);
     Ok(Box::pin(async move {
         match appended.await? {
-            Appended::Stored(message) => {
-                Ok(Saved { message, duplicate: false, cleaned: was_cleaned })
-            }
-            Appended::Duplicate(message) => {
-                Ok(Saved { message, duplicate: true, cleaned: was_cleaned })
-            }
+            Appended::Stored(message) => Ok(saved(message, &as_sent, false)),
+            Appended::Duplicate(message) => Ok(saved(message, &as_sent, true)),
             Appended::Conflict => Err(Reason::ClientMsgIdConflict.into()),
         }
     }))
+}
+
+/// The answer: the same for every retry, whatever the word list says by then.
+fn saved(message: Arc<Message>, as_sent: &Bytes, duplicate: bool) -> Saved {
+    let cleaned = message.recalled.is_none() && message.content.body != *as_sent;
+    Saved { message, duplicate, cleaned }
 }

@@ -212,8 +212,14 @@ pub trait Store: Send + Sync {
     fn update_profile(&self, id: &UserId, change: ProfileChange) -> Stored<'_, Option<Profile>>;
 
     /// Replaces the password, raises the session version and ends all sign-ins of the user, in one
-    /// act. Returns the new version; `None` without such a user.
-    fn change_password(&self, id: &UserId, hash: String) -> Stored<'_, Option<u64>>;
+    /// act. Returns the new version; `None` without such a user, or if the session version is no
+    /// longer the given one: whoever knew only the old password comes too late.
+    fn change_password(
+        &self,
+        id: &UserId,
+        session_version: u64,
+        hash: String,
+    ) -> Stored<'_, Option<u64>>;
 
     // Sign-ins
 

@@ -15,8 +15,8 @@ use crate::store::{Limit, Order};
 /// Conversations read from the store at a time.
 const STANDINGS_PAGE: usize = 1000;
 
-/// How far one connection has been served, so that the next page continues whether or not the
-/// client acknowledged the one before.
+/// How far one connection has been served while it catches up, so that the next page continues
+/// whether or not the client acknowledged the one before. Empty when there is nothing left.
 #[derive(Debug, Default)]
 pub struct Catchup {
     sent: HashMap<ConversationId, Seq>,
@@ -43,7 +43,69 @@ impl Catchup {
         caller: &Caller,
         cursors: BTreeMap<ConversationId, Seq>,
     ) -> Result<Page, Error> {
-        let backlogs = self.backlogs(chat, caller, &cursors).await?;
+        let mut backlogs = Vec::new();
+        let mut last: Option<ConversationId> = None;
+        loop {
+            let standings =
+                chat.store.standings(&caller.user, last.as_ref(), STANDINGS_PAGE).await?;
+            last = standings.last().map(|standing| standing.conversation.clone());
+            let is_last_page = standings.len() < STANDINGS_PAGE;
+            for standing in standings {
+                if let Some(at) = cursors.get(&standing.conversation) {
+                    self.sent.insert(standing.conversation.clone(), *at);
+                }
+                backlogs.extend(self.backlog(standing));
+            }
+            if is_last_page {
+                break;
+            }
+        }
+        self.serve(chat, caller, backlogs).await
+    }
+
+    /// Makes pushes good that were dropped: a page of just these conversations from just there. A
+    /// connection that is still catching up only goes back; its next page covers them.
+    pub async fn recover(
+        &mut self,
+        chat: &Chat,
+        caller: &Caller,
+        missed: BTreeMap<ConversationId, Seq>,
+    ) -> Result<Option<Page>, Error> {
+        let is_catching_up = !self.sent.is_empty();
+        let mut backlogs = Vec::new();
+        for (conversation, at) in missed {
+            let Some(standing) = chat.store.standing(&caller.user, &conversation).await? else {
+                continue;
+            };
+            let known = self.sent.get(&conversation).copied();
+            let otherwise = if is_catching_up { standing.cursors.delivered } else { at };
+            self.sent.insert(conversation, at.min(known.unwrap_or(otherwise)));
+            backlogs.extend(self.backlog(standing));
+        }
+        if is_catching_up {
+            return Ok(None);
+        }
+        self.serve(chat, caller, backlogs).await.map(Some)
+    }
+
+    /// What is left of a conversation for this connection, if anything.
+    fn backlog(&self, standing: Standing) -> Option<Backlog> {
+        let from = self.sent.get(&standing.conversation).copied();
+        let after = from.unwrap_or(standing.cursors.delivered);
+        let after = after.max(standing.window.min.previous());
+        let backlog = Backlog { standing, after };
+        (backlog.pending() > 0).then_some(backlog)
+    }
+
+    /// Reads a page of these and remembers where it ends.
+    async fn serve(
+        &mut self,
+        chat: &Chat,
+        caller: &Caller,
+        mut backlogs: Vec<Backlog>,
+    ) -> Result<Page, Error> {
+        // Whoever has waited longest is served first when there are more conversations than places.
+        backlogs.sort_by_key(|backlog| backlog.standing.updated_at);
         let pending: u64 = backlogs.iter().map(Backlog::pending).sum();
         let shares = share(chat.rules.resend_page, &backlogs);
         let mut streams = Vec::new();
@@ -54,10 +116,13 @@ impl Catchup {
             streams.push(chat.store.messages(conversation, range, limit, Order::Ascending).await?);
         }
         let messages = merge(streams, chat.rules.page_bytes_max);
-        for message in &messages {
-            self.sent.insert(message.conversation.clone(), message.seq);
-        }
         let has_more = pending > messages.len() as u64;
+        if has_more {
+            let ends = messages.iter().map(|message| (message.conversation.clone(), message.seq));
+            self.sent.extend(ends);
+        } else {
+            self.sent = HashMap::new(); // from here on the delivered cursor tells
+        }
         tracing::info!(
             target: "nexo::resend",
             userId = %caller.user,
@@ -70,41 +135,6 @@ impl Catchup {
             "resent",
         );
         Ok(Page { messages, has_more })
-    }
-
-    async fn backlogs(
-        &mut self,
-        chat: &Chat,
-        caller: &Caller,
-        cursors: &BTreeMap<ConversationId, Seq>,
-    ) -> Result<Vec<Backlog>, Error> {
-        let mut backlogs = Vec::new();
-        let mut last: Option<ConversationId> = None;
-        loop {
-            let standings =
-                chat.store.standings(&caller.user, last.as_ref(), STANDINGS_PAGE).await?;
-            last = standings.last().map(|standing| standing.conversation.clone());
-            let is_last_page = standings.len() < STANDINGS_PAGE;
-            for standing in standings {
-                if let Some(at) = cursors.get(&standing.conversation) {
-                    let at = (*at).min(standing.visible_max());
-                    self.sent.insert(standing.conversation.clone(), at);
-                }
-                let from = self.sent.get(&standing.conversation).copied();
-                let after = from.unwrap_or(standing.cursors.delivered);
-                let after = after.max(standing.window.min.previous());
-                let backlog = Backlog { standing, after };
-                if backlog.pending() > 0 {
-                    backlogs.push(backlog);
-                }
-            }
-            if is_last_page {
-                break;
-            }
-        }
-        // Whoever has waited longest is served first when there are more conversations than places.
-        backlogs.sort_by_key(|backlog| backlog.standing.updated_at);
-        Ok(backlogs)
     }
 }
 

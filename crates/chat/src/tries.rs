@@ -24,8 +24,8 @@ pub(crate) struct Try<'a> {
 }
 
 impl Try<'_> {
-    /// It was the right password: the try does not count.
-    pub(crate) fn succeeded(self) {
+    /// It was the right password, or nobody looked: the try does not count.
+    pub(crate) fn did_not_count(self) {
         let Self { throttles, account, from, at } = self;
         throttles.account_from_address.give_back((account.clone(), from), at);
         throttles.account.give_back(account, at);
@@ -40,9 +40,10 @@ impl Throttles {
         from: IpAddr,
         at: Millis,
     ) -> Result<Try<'_>, Reason> {
-        let may_try = self.account_from_address.take((account.clone(), from), at)
-            && self.account.take(account.clone(), at)
-            && self.address.take(from, at);
+        // The address first: one that tries too often must not fill the other lists with names.
+        let may_try = self.address.take(from, at)
+            && self.account_from_address.take((account.clone(), from), at)
+            && self.account.take(account.clone(), at);
         if !may_try {
             return Err(Reason::TooManyRequests);
         }

@@ -31,9 +31,12 @@ impl Words {
         }
         let text = std::str::from_utf8(&content.body).ok()?;
         self.0.find(text)?;
-        let instead = vec![INSTEAD; self.0.patterns_len()];
-        let body = Bytes::from(self.0.replace_all(text, &instead));
-        Some(Content { body, ..content.clone() })
+        let mut cleaned = String::with_capacity(text.len());
+        self.0.replace_all_with(text, &mut cleaned, |_, _, shown| {
+            shown.push_str(INSTEAD);
+            true
+        });
+        Some(Content { body: Bytes::from(cleaned), ..content.clone() })
     }
 }
 

@@ -47,7 +47,7 @@ impl Connection {
         }
     }
 
-    /// Notes that the push of a message was dropped.
+    /// Notes that the push of a message, or of something that happened to it, was dropped.
     pub fn miss(&self, conversation: &ConversationId, seq: Seq) {
         let mut missed = self.missed();
         if missed.len() >= MISSED_MAX && !missed.contains_key(conversation) {
@@ -56,6 +56,8 @@ impl Connection {
         }
         let first = missed.entry(conversation.clone()).or_insert(seq);
         *first = seq.min(*first);
+        drop(missed);
+        self.outbox.wake(); // the session may have drained everything since
     }
 
     /// Whether pushes were dropped and there is room again.

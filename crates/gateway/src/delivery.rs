@@ -5,6 +5,8 @@ use std::sync::Arc;
 use nexo_chat::bus::Listener;
 use nexo_chat::clock::Clock;
 use nexo_chat::command::Event;
+use nexo_chat::ids::{ConversationId, Seq};
+use nexo_chat::model::ChangeKind;
 use nexo_chat::policy::delivery::{Audience, who_hears};
 use nexo_wire::typed;
 
@@ -42,8 +44,8 @@ impl Delivery {
                     self.measures.pushed.increment(1);
                 } else {
                     self.measures.dropped.increment(1);
-                    if let Event::Message { message, .. } = event {
-                        connection.miss(&message.conversation, message.seq);
+                    if let Some((conversation, seq)) = concerns(event) {
+                        connection.miss(conversation, seq);
                     }
                     tracing::debug!(
                         target: "nexo::push",
@@ -56,6 +58,18 @@ impl Delivery {
                 }
             });
         }
+    }
+}
+
+/// The message a dropped push has to bring again: the new one, or the one that changed.
+fn concerns(event: &Event) -> Option<(&ConversationId, Seq)> {
+    match event {
+        Event::Message { message, .. } => Some((&message.conversation, message.seq)),
+        Event::Change { change, .. } => {
+            let ChangeKind::Recalled { seq, .. } = change.kind;
+            Some((&change.conversation, seq))
+        }
+        _ => None,
     }
 }
 

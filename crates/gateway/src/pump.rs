@@ -71,8 +71,7 @@ impl Pump {
         Self { socket, connection, answers, measures, needs_flush: false, turns: 0 }
     }
 
-    /// Waits for the next thing. While a backlog waits, frames are not read, so that a client
-    /// cannot ask for pages faster than it takes them.
+    /// Waits for the next thing.
     pub(crate) async fn next(&mut self, has_backlog: bool) -> Next {
         std::future::poll_fn(|cx| self.poll(cx, has_backlog)).await
     }
@@ -83,28 +82,35 @@ impl Pump {
             return Poll::Ready(Next::Ending(reason));
         }
         if self.turns < TURNS_MAX
-            && let Poll::Ready(next) = self.poll_inbound(cx, has_backlog)
+            && let Poll::Ready(next) = self.poll_inbound(cx)
         {
             self.turns += 1;
             return Poll::Ready(next);
         }
         let was_forced = self.turns >= TURNS_MAX;
+        let was_full = self.connection.outbox.is_full();
         self.turns = 0;
         if let Poll::Ready(Err(_)) = self.poll_write(cx) {
             return Poll::Ready(Next::Gone);
         }
-        if (has_backlog && self.connection.outbox.has_room()) || self.connection.has_recovered() {
+        let is_ready = if has_backlog {
+            self.connection.outbox.has_room()
+        } else {
+            self.connection.has_recovered()
+        };
+        if is_ready {
             return Poll::Ready(Next::Room);
         }
-        if was_forced { self.poll_inbound(cx, has_backlog) } else { Poll::Pending }
+        // Reading was passed over above, and nothing would wake for it.
+        let may_read_now = was_full && !self.connection.outbox.is_full();
+        if was_forced || may_read_now { self.poll_inbound(cx) } else { Poll::Pending }
     }
 
-    fn poll_inbound(&mut self, cx: &mut Context<'_>, has_backlog: bool) -> Poll<Next> {
+    fn poll_inbound(&mut self, cx: &mut Context<'_>) -> Poll<Next> {
         if let Poll::Ready(Some(answered)) = self.answers.poll_next_unpin(cx) {
             return Poll::Ready(Next::Answered(answered));
         }
-        let is_busy = has_backlog || self.answers.len() >= IN_FLIGHT_MAX;
-        if is_busy || self.connection.outbox.is_full() {
+        if self.answers.len() >= IN_FLIGHT_MAX || self.connection.outbox.is_full() {
             return Poll::Pending;
         }
         let Poll::Ready(frame) = Pin::new(&mut self.socket).poll_next(cx) else {

@@ -2,7 +2,7 @@
 //! goes out without its text.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 use nexo_chat::ids::MessageId;
 use nexo_chat::model::{Change, ChangeKind, Message, Recall};
@@ -36,14 +36,13 @@ impl Recalls {
         }
     }
 
-    /// A message as it is now.
-    pub fn now(&self, message: Arc<Message>) -> Arc<Message> {
+    /// Writes a message as it is now. No recall is noted meanwhile, so none is told before a text
+    /// that is written after it.
+    pub fn write(&self, message: &Message, write: impl FnOnce(&Message)) {
         let state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match state.known.get(&message.id) {
-            Some(recall) if message.recalled.is_none() => {
-                Arc::new(message.recalled(recall.clone()))
-            }
-            _ => message,
+            Some(recall) if message.recalled.is_none() => write(&message.recalled(recall.clone())),
+            _ => write(message),
         }
     }
 }

@@ -48,6 +48,8 @@ struct Session {
     state: State,
     pump: Pump,
     backlog: VecDeque<Backlog>,
+    /// The page a client asked for while one was being written.
+    asked_again: Option<BTreeMap<ConversationId, Seq>>,
     frames: Bucket,
     strikes: Strikes,
 }
@@ -106,6 +108,7 @@ impl Session {
             gateway,
             connection,
             backlog: VecDeque::new(),
+            asked_again: None,
             strikes: Strikes::default(),
         };
         let farewell = session.run().await;
@@ -148,12 +151,8 @@ impl Session {
             if let Err(farewell) = turn {
                 return farewell;
             }
-            if self.connection.has_recovered() {
-                // Pushes were dropped while the reader was slow: bring them from the store.
-                let missed = self.connection.take_missed();
-                if let Err(farewell) = self.resend(missed).await {
-                    return farewell;
-                }
+            if let Err(farewell) = self.go_on().await {
+                return farewell;
             }
         }
     }
@@ -205,6 +204,13 @@ impl Session {
                 return Ok(());
             }
             Inbound::Command(command) => command,
+        };
+        let command = match command {
+            Command::Resend { cursors } if !self.backlog.is_empty() => {
+                self.asked_again = Some(cursors); // the latest word counts
+                return Ok(());
+            }
+            command => command,
         };
         let is_ack = matches!(command, Command::Acknowledge(_));
         match self.gateway.chat.handle(&mut self.state, command).await {
@@ -299,6 +305,34 @@ impl Session {
         Ok(())
     }
 
+    /// Once a page is written: brings what was dropped while the reader was slow, and what the
+    /// client asked for meanwhile.
+    async fn go_on(&mut self) -> Result<(), Farewell> {
+        if !self.backlog.is_empty() {
+            return Ok(());
+        }
+        if self.connection.has_recovered() {
+            let missed = self.connection.take_missed();
+            let State { caller, catchup } = &mut self.state;
+            match catchup.recover(&self.gateway.chat, caller, missed).await {
+                Ok(Some(page)) => self.take_page(&page),
+                Ok(None) => {}
+                // What was dropped is not known any more: a new connection starts from the cursor.
+                Err(_) => {
+                    let now = self.now();
+                    return Err(Farewell::error(Reason::SlowConsumer, &Echo::default(), now));
+                }
+            }
+        }
+        match self.asked_again.take() {
+            Some(cursors) if self.backlog.is_empty() => self.resend(cursors).await,
+            waiting => {
+                self.asked_again = waiting;
+                Ok(())
+            }
+        }
+    }
+
     fn take_page(&mut self, page: &Page) {
         self.gateway.measures.resent.increment(page.messages.len() as u64);
         let messages = page.messages.iter().map(Arc::clone).map(Backlog::Message);
@@ -310,14 +344,14 @@ impl Session {
     fn feed(&mut self) {
         let now = self.now();
         while !self.backlog.is_empty() && self.connection.outbox.has_room() {
-            let frame = match self.backlog.pop_front() {
-                Some(Backlog::Message(message)) => {
-                    typed::message(&self.gateway.recalls.now(message))
-                }
-                Some(Backlog::Done { has_more }) => typed::resend_done(has_more, now),
+            match self.backlog.pop_front() {
+                Some(Backlog::Message(message)) => self
+                    .gateway
+                    .recalls
+                    .write(&message, |message| self.push(typed::message(message))),
+                Some(Backlog::Done { has_more }) => self.push(typed::resend_done(has_more, now)),
                 None => break,
-            };
-            self.push(frame);
+            }
         }
         if self.backlog.is_empty() {
             self.backlog = VecDeque::new(); // an idle socket keeps no buffer

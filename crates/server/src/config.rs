@@ -302,8 +302,12 @@ impl Config {
             "gateway.trusted_proxies are addresses such as 10.0.0.1",
         );
         check(
-            self.gateway.outbox_low_bytes < self.gateway.outbox_high_bytes,
-            "gateway.outbox_low_bytes is below gateway.outbox_high_bytes",
+            (1..self.gateway.outbox_high_bytes).contains(&self.gateway.outbox_low_bytes),
+            "gateway.outbox_low_bytes is at least 1 and below gateway.outbox_high_bytes",
+        );
+        check(
+            (1..=86_400_000).contains(&self.gateway.write_timeout_ms),
+            "gateway.write_timeout_ms is 1 to 86400000",
         );
         check(
             self.gateway.ping_after_ms < self.gateway.idle_timeout_ms,

@@ -114,9 +114,13 @@ fn patient() -> Setup {
 
 /// Sends more to Bob than any buffer holds.
 async fn flood(a: &mut Socket, count: u64) {
+    flood_as(a, count, "c").await;
+}
+
+async fn flood_as(a: &mut Socket, count: u64, name: &str) {
     let body = "x".repeat(4000);
     for first in (0..count).step_by(100) {
-        a.burst((first..first + 100).map(|i| chat("bob", &format!("c{i}"), &body))).await;
+        a.burst((first..first + 100).map(|i| chat("bob", &format!("{name}{i}"), &body))).await;
         for _ in 0..100 {
             a.expect_ack("saved").await;
         }
@@ -226,4 +230,90 @@ async fn a_peer_that_takes_nothing_is_cut_off() {
     let read = tokio::io::AsyncReadExt::read_to_end(&mut tcp, &mut rest);
     let read = tokio::time::timeout(Duration::from_secs(5), read).await.expect("it was closed");
     assert!(read.is_err() || rest.len() < 11_000_000, "{} bytes were sent", rest.len());
+}
+
+#[tokio::test]
+async fn a_burst_while_catching_up_skips_nothing() {
+    let server = patient().with("NEXO_RESEND__PAGE", "10").start();
+    let (alice, bob) = (server.person("alice").await, server.person("bob").await);
+    let (mut a, _) = server.connect(&alice).await;
+    for i in 0..50 {
+        a.send("bob", &format!("before{i}"), "hi").await;
+    }
+    // Bob has the first page of five; then more comes than his outbox takes.
+    let (mut b, first) = server.connect(&bob).await;
+    assert_eq!(first.len(), 10);
+    let count = 50 + 4000;
+    flood(&mut a, 4000).await;
+    let mut seen: std::collections::BTreeSet<u64> = first.iter().map(seq).collect();
+    b.say(serde_json::json!({ "type": "RESEND" })).await;
+    while seen.len() < count {
+        let frame = b.next().await;
+        match frame["type"].as_str() {
+            Some("SINGLE_CHAT") => {
+                seen.insert(seq(&frame));
+            }
+            Some("RESEND_DONE") if frame["hasMore"] == true => {
+                b.say(serde_json::json!({ "type": "RESEND" })).await;
+            }
+            _ => {}
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_full_outbox_that_drains_at_once_goes_on_reading() {
+    let server = Setup::new(env!("CARGO_BIN_EXE_nexo"))
+        .with("NEXO_GATEWAY__OUTBOX_LOW_BYTES", "50")
+        .with("NEXO_GATEWAY__OUTBOX_HIGH_BYTES", "100")
+        .start();
+    let alice = server.person("alice").await;
+    let (mut a, _) = server.connect(&alice).await;
+    // Two frames in one packet, and the first answer alone fills the outbox.
+    let unknown =
+        serde_json::json!({ "type": "ACK", "ackType": "read", "serverMsgId": "A".repeat(26) });
+    let since = Instant::now();
+    for _ in 0..20 {
+        a.burst([unknown.clone(), serde_json::json!({ "type": "PING" })]).await;
+        a.expect("ERROR").await;
+        a.expect("PONG").await;
+    }
+    assert!(since.elapsed() < Duration::from_secs(10), "it took {:?}", since.elapsed());
+}
+
+#[tokio::test]
+async fn a_recall_in_the_middle_of_a_burst_is_heard_in_the_end() {
+    let server = patient().start();
+    let (alice, bob) = (server.person("alice").await, server.person("bob").await);
+    let (mut a, _) = server.connect(&alice).await;
+    let (mut b, _) = server.connect(&bob).await;
+    let mut recalled = Vec::new();
+    for round in 0..10 {
+        let ack = a.send("bob", &format!("oops{round}"), "taken back").await;
+        flood_as(&mut a, 300, &format!("f{round}-")).await;
+        let id = &ack["serverMsgId"];
+        a.say(serde_json::json!({ "type": "MESSAGE_REVOKE", "serverMsgId": id })).await;
+        a.expect_ack("revoked").await;
+        recalled.push(ack["serverMsgId"].clone());
+    }
+    let mut told = std::collections::HashSet::new();
+    let mut top = 0;
+    while told.len() < recalled.len() || top < 3010 {
+        let frame = b.next().await;
+        match frame["type"].as_str() {
+            Some("SINGLE_CHAT") => {
+                top = top.max(seq(&frame));
+                if frame["revoked"] == true {
+                    told.insert(frame["serverMsgId"].to_string());
+                }
+            }
+            Some("MESSAGE_REVOKED") => {
+                told.insert(frame["serverMsgId"].to_string());
+            }
+            Some("RESEND_DONE") if frame["hasMore"] == true => {
+                b.say(serde_json::json!({ "type": "RESEND" })).await;
+            }
+            _ => {}
+        }
+    }
 }

@@ -359,9 +359,17 @@ impl Store for Memory {
         })
     }
 
-    fn change_password(&self, id: &UserId, hash: String) -> Stored<'_, Option<u64>> {
+    fn change_password(
+        &self,
+        id: &UserId,
+        session_version: u64,
+        hash: String,
+    ) -> Stored<'_, Option<u64>> {
         self.change(|state| {
             let user = state.users.get_mut(id)?;
+            if user.session_version != session_version {
+                return None;
+            }
             user.password_hash = hash;
             user.session_version += 1;
             let version = user.session_version;

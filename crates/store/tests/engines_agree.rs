@@ -150,7 +150,7 @@ async fn make(store: &Arc<dyn Store>, call: &Call, names: &mut Names) -> String 
             format!("{:?}", store.update_profile(&user(who), change).await.unwrap())
         }
         Call::Password { user: who } => {
-            format!("{:?}", store.change_password(&user(who), "new".into()).await.unwrap())
+            format!("{:?}", store.change_password(&user(who), 1, "new".into()).await.unwrap())
         }
         Call::CreateLogin { user: who, created, lives, now } => {
             let login = Login {

@@ -97,14 +97,15 @@ impl Asked {
 fn origin(peer: IpAddr, headers: &HeaderMap, trusted: &[IpAddr]) -> IpAddr {
     let said = headers.get_all("x-forwarded-for").iter().filter_map(|value| value.to_str().ok());
     let hops: Vec<&str> = said.flat_map(|value| value.split(',')).map(str::trim).collect();
-    let mut from = peer;
+    // A listener for both families shows IPv4 peers as IPv6: compare them in one form.
+    let mut from = peer.to_canonical();
     for hop in hops.iter().rev() {
-        match hop.parse() {
-            Ok(before) if trusted.contains(&from) => from = before,
+        match hop.parse::<IpAddr>() {
+            Ok(before) if trusted.contains(&from) => from = before.to_canonical(),
             _ => break,
         }
     }
-    match from.to_canonical() {
+    match from {
         IpAddr::V6(address) => {
             let [a, b, c, d, ..] = address.segments();
             IpAddr::from([a, b, c, d, 0, 0, 0, 0])
@@ -209,6 +210,7 @@ mod tests {
         check("10.0.0.1", &["9.9.9.9, 10.0.0.2"], "9.9.9.9");
         check("10.0.0.1", &["6.6.6.6", "9.9.9.9"], "9.9.9.9");
         check("10.0.0.1", &["nonsense"], "10.0.0.1");
+        check("::ffff:10.0.0.1", &["::ffff:9.9.9.9"], "9.9.9.9");
     }
 
     #[test]

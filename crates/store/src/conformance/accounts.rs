@@ -57,20 +57,22 @@ pub(super) async fn new_password(opener: Arc<dyn Opener>) {
         sign_in(&*store, login("alice", n)).await;
     }
     sign_in(&*store, login("bob", 9)).await;
-    assert_eq!(store.change_password(&user("alice"), "new".into()).await.unwrap(), Some(2));
+    assert_eq!(store.change_password(&user("alice"), 1, "new".into()).await.unwrap(), Some(2));
+    let late = store.change_password(&user("alice"), 1, "too late".into()).await.unwrap();
+    assert_eq!(late, None, "the password it was verified against is gone");
     let alice = store.user(&user("alice")).await.unwrap().unwrap();
     assert_eq!((alice.password_hash.as_str(), alice.session_version), ("new", 2));
     for n in 1..=3 {
         assert!(store.login(login("alice", n).id).await.unwrap().unwrap().ended);
     }
     assert!(!store.login(login("bob", 9).id).await.unwrap().unwrap().ended);
-    assert_eq!(store.change_password(&user("alice"), "newer".into()).await.unwrap(), Some(3));
+    assert_eq!(store.change_password(&user("alice"), 2, "newer".into()).await.unwrap(), Some(3));
 }
 
 pub(super) async fn nobody(opener: Arc<dyn Opener>) {
     let store = opener.open();
     let profile = store.update_profile(&user("nobody"), ProfileChange::default()).await.unwrap();
     assert_eq!(profile, None);
-    assert_eq!(store.change_password(&user("nobody"), "x".into()).await.unwrap(), None);
+    assert_eq!(store.change_password(&user("nobody"), 1, "x".into()).await.unwrap(), None);
     assert_eq!(store.user(&user("nobody")).await.unwrap(), None);
 }

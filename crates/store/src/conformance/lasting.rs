@@ -130,7 +130,7 @@ pub(super) async fn second_crash(opener: Arc<dyn Opener>) {
 pub(super) async fn accounts_survive(opener: Arc<dyn Opener>) {
     let store = opener.open();
     store.create_user(account("alice")).await.unwrap();
-    store.change_password(&user("alice"), "new".into()).await.unwrap();
+    store.change_password(&user("alice"), 1, "new".into()).await.unwrap();
     sign_in(&*store, login("alice", 1)).await;
     let alice = store.user(&user("alice")).await.unwrap();
     let found = opener.open_after_crash();

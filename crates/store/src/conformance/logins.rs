@@ -103,7 +103,7 @@ pub(super) async fn reuse_at_once(opener: Arc<dyn Opener>) {
 pub(super) async fn version(opener: Arc<dyn Opener>) {
     let store = opener.open();
     sign_in(&*store, login("alice", 1)).await;
-    store.change_password(&user("alice"), "new".into()).await.unwrap();
+    store.change_password(&user("alice"), 1, "new".into()).await.unwrap();
     for (who, version) in [("alice", 1), ("alice", 3), ("nobody", 1)] {
         let refused = store.create_login(login(who, 2), version, NOW).await.unwrap();
         assert_eq!(refused, None, "{who} {version}");

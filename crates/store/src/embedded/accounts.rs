@@ -68,9 +68,11 @@ pub(crate) fn update_profile(
 pub(crate) fn change_password(
     pending: &mut Pending<'_>,
     id: &UserId,
+    session_version: u64,
     hash: String,
 ) -> Result<Option<u64>, Fault> {
-    let Some(mut user) = current(pending, id)? else { return Ok(None) };
+    let user = current(pending, id)?.filter(|user| user.session_version == session_version);
+    let Some(mut user) = user else { return Ok(None) };
     user.password_hash = hash;
     user.session_version += 1;
     let version = user.session_version;

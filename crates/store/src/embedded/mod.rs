@@ -266,9 +266,16 @@ impl Store for Embedded {
         self.submit(CHANGE_BYTES, move |pending| accounts::update_profile(pending, &id, change))
     }
 
-    fn change_password(&self, id: &UserId, hash: String) -> Stored<'_, Option<u64>> {
+    fn change_password(
+        &self,
+        id: &UserId,
+        session_version: u64,
+        hash: String,
+    ) -> Stored<'_, Option<u64>> {
         let id = id.clone();
-        self.submit(CHANGE_BYTES, move |pending| accounts::change_password(pending, &id, hash))
+        self.submit(CHANGE_BYTES, move |pending| {
+            accounts::change_password(pending, &id, session_version, hash)
+        })
     }
 
     fn create_login(

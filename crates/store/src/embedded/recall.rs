@@ -37,9 +37,20 @@ pub(crate) fn recall(
     let recalled = Arc::new(message.recalled(recall));
     let key = keys::message(&message.conversation, message.seq);
     let value = record::encode(Space::Messages, &key, &MessageRecord::from(&*recalled))?;
-    // The message may be of this very batch, and a batch writes each key once.
-    pending.decided().batch.replace(Space::Messages, key, value);
-    pending.decided().messages.insert(id, (Arc::clone(&recalled), fingerprint));
+    let decided = pending.decided();
+    if decided.messages.insert(id, (Arc::clone(&recalled), fingerprint)).is_some() {
+        // It is of this very batch: each key is written once, and nobody hears the text.
+        decided.batch.replace(Space::Messages, key, value);
+        for kept in &mut decided.kept {
+            if let Kept::Message { message, .. } = kept
+                && message.id == id
+            {
+                *message = Arc::clone(&recalled);
+            }
+        }
+    } else {
+        decided.batch.put(Space::Messages, key, value);
+    }
     let kind =
         ChangeKind::Recalled { message: id, seq: message.seq, sender: message.sender.clone() };
     note(pending, &message.conversation, asker, kind)?;

@@ -62,7 +62,7 @@ impl Tail {
         let newest = keys::batch_of(&key)
             .ok_or_else(|| record::impossible(Space::Tail, "not a batch number"))?;
         let record: TailRecord<'_> = record::decode(Space::Tail, &key, &value)?;
-        let mut sent = record.moves()?;
+        let mut sent = Vec::new();
         let mut found = 0;
         for number in record.oldest..newest {
             let key = keys::tail(number);
@@ -71,6 +71,7 @@ impl Tail {
                 found += 1;
             }
         }
+        sent.extend(record.moves()?);
         // All of them, or none if cursors were written after the newest batch.
         let expected = newest - record.oldest.min(newest);
         if found != expected && found != 0 {
