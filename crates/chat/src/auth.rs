@@ -122,7 +122,7 @@ fn new_login(chat: &Chat, user: &User, platform: Platform) -> (Login, String) {
         created_at: now,
         expires_at: now.plus(chat.rules.refresh_ttl_ms),
         refresh_hash,
-        previous_hash: None,
+        generation: 0,
         rotated_at: now,
         ended: false,
     };

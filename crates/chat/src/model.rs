@@ -71,9 +71,10 @@ pub struct Login {
     pub expires_at: Millis,
     /// BLAKE3 of the refresh token that is valid now. The token itself is kept nowhere.
     pub refresh_hash: [u8; 32],
-    /// BLAKE3 of the one before: whoever shows it again holds a copy, which ends the sign-in.
-    pub previous_hash: Option<[u8; 32]>,
-    /// When that happened.
+    /// How often it was replaced. A replaced one is remembered: whoever shows it again holds a
+    /// copy, which ends the sign-in.
+    pub generation: u64,
+    /// When it was last replaced.
     pub rotated_at: Millis,
     /// Set once it ended.
     pub ended: bool,

@@ -59,7 +59,7 @@ fn login(user: &UserId, n: u8) -> Login {
         created_at: Millis(1000),
         expires_at: Millis(5_000_000),
         refresh_hash: [n; 32],
-        previous_hash: None,
+        generation: 0,
         rotated_at: Millis(1000),
         ended: false,
     }

@@ -37,6 +37,8 @@ struct State {
     members: BTreeMap<(UserId, ConversationId), Member>,
     users: HashMap<UserId, User>,
     logins: BTreeMap<LoginId, Login>,
+    /// Refresh tokens that were replaced.
+    used: HashMap<[u8; 32], LoginId>,
     closed: bool,
 }
 
@@ -211,13 +213,15 @@ impl State {
         now: Millis,
         grace_ms: u64,
     ) -> Rotated {
-        let knows = |login: &&mut Login| {
-            login.refresh_hash == old_hash || login.previous_hash == Some(old_hash)
-        };
-        match self.logins.values_mut().find(knows) {
-            Some(login) => sign_ins::rotate(login, old_hash, new_hash, expires_at, now, grace_ms),
-            None => Rotated::Unknown,
+        let used = self.used.get(&old_hash).copied();
+        let knows = |login: &&mut Login| login.refresh_hash == old_hash || used == Some(login.id);
+        let Some(login) = self.logins.values_mut().find(knows) else { return Rotated::Unknown };
+        let id = login.id;
+        let rotated = sign_ins::rotate(login, old_hash, new_hash, expires_at, now, grace_ms);
+        if let Rotated::Done(_) = rotated {
+            self.used.insert(old_hash, id);
         }
+        rotated
     }
 }
 

@@ -26,7 +26,10 @@ pub(crate) fn begin<'a>(wanted: Millis, others: impl Iterator<Item = &'a Login>)
     newest.map_or(wanted, |newest| wanted.max(newest.plus(1)))
 }
 
-/// Rotates the sign-in that knows `old_hash` as its current or previous one.
+/// Used refresh tokens that are remembered per sign-in: three weeks' worth at one per half hour.
+pub(crate) const USED_MAX: u64 = 1000;
+
+/// Rotates the sign-in that knows `old_hash` as its current one, or as one it had before.
 pub(crate) fn rotate(
     login: &mut Login,
     old_hash: [u8; 32],
@@ -45,7 +48,7 @@ pub(crate) fn rotate(
         login.ended = true;
         return Rotated::Reused(login.clone());
     }
-    login.previous_hash = Some(old_hash);
+    login.generation += 1;
     login.refresh_hash = new_hash;
     login.rotated_at = now;
     login.expires_at = expires_at;

@@ -160,7 +160,7 @@ async fn make(store: &Arc<dyn Store>, call: &Call, names: &mut Names) -> String 
                 created_at: Millis(created),
                 expires_at: Millis(created + lives),
                 refresh_hash: hash(usize::from(names.hashes)),
-                previous_hash: None,
+                generation: 0,
                 rotated_at: Millis(created),
                 ended: false,
             };

@@ -54,7 +54,7 @@ async fn format_1_opens() {
     let account = store.user(&bob).await.unwrap().unwrap();
     assert_eq!((&*account.profile.nickname, &*account.profile.avatar), ("BOB", "picture"));
     let login = store.login(LoginId([1; 16])).await.unwrap().unwrap();
-    assert_eq!((login.refresh_hash, login.previous_hash), ([11; 32], Some([1; 32])));
+    assert_eq!((login.refresh_hash, login.generation), ([11; 32], 1));
     assert!(store.login(LoginId([2; 16])).await.unwrap().unwrap().ended);
 
     // A retry of what was stored then is still a retry, and new messages follow.

@@ -106,7 +106,7 @@ pub(super) fn login(who: &str, n: u8) -> Login {
         created_at: NOW.plus(u64::from(n)),
         expires_at: NOW.plus(3_600_000),
         refresh_hash: [n; 32],
-        previous_hash: None,
+        generation: 0,
         rotated_at: NOW,
         ended: false,
     }

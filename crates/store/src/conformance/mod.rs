@@ -108,7 +108,7 @@ pub const CASES: &[Case] = &[
     case("a_sign_in_begins_after_all_others", |o| Box::pin(logins::after_all_others(o))),
     case("of_parallel_rotations_one_wins", |o| Box::pin(logins::parallel_rotations(o))),
     case("expired_and_ended_tokens_are_unknown", |o| Box::pin(logins::expired_and_ended(o))),
-    case("tokens_older_than_the_previous_are_unknown", |o| Box::pin(logins::two_back(o))),
+    case("any_used_token_ends_the_sign_in", |o| Box::pin(logins::two_back(o))),
     case("end_logins_ends_what_is_picked", |o| Box::pin(logins::picked(o))),
     case("a_closed_store_takes_nothing", |o| Box::pin(lasting::closed_takes_nothing(o))),
     case("closing_twice_is_fine", |o| Box::pin(lasting::closing_twice(o))),

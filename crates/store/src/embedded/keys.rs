@@ -14,6 +14,7 @@
 //! | `logins`      | login id (16)                         | the sign-in                      |
 //! | `refresh`     | BLAKE3 of a refresh token (32)        | login id                         |
 //! | `changes`     | conversation, 0, change seq (8)       | the change                       |
+//! | `used`        | login id (16), generation (8)         | the refresh hash it replaced     |
 //! | `user_logins` | user, 0, login id (16)                | nothing                          |
 
 use std::ops::Bound;
@@ -37,11 +38,12 @@ pub(crate) enum Space {
     Refresh,
     UserLogins,
     Changes,
+    Used,
 }
 
 impl Space {
     /// All of them; the place in this list is part of each record's checksum.
-    pub(crate) const ALL: [Self; 10] = [
+    pub(crate) const ALL: [Self; 11] = [
         Self::Messages,
         Self::Ids,
         Self::Members,
@@ -52,6 +54,7 @@ impl Space {
         Self::Refresh,
         Self::UserLogins,
         Self::Changes,
+        Self::Used,
     ];
 
     /// Its name on disk.
@@ -67,6 +70,7 @@ impl Space {
             Self::Refresh => "refresh",
             Self::UserLogins => "user_logins",
             Self::Changes => "changes",
+            Self::Used => "used",
         }
     }
 }
@@ -146,6 +150,10 @@ pub(crate) fn batch_of(key: &[u8]) -> Option<u64> {
 
 pub(crate) fn user(id: &UserId) -> Vec<u8> {
     id.as_str().as_bytes().to_vec()
+}
+
+pub(crate) fn used(login: LoginId, generation: u64) -> Vec<u8> {
+    [&login.0[..], &generation.to_be_bytes()].concat()
 }
 
 pub(crate) fn user_login(user: &UserId, login: LoginId) -> Vec<u8> {

@@ -1,4 +1,4 @@
-//! Sign-ins: the record by its id, a list per user, and the two newest refresh hashes.
+//! Sign-ins: the record by its id, a list per user, and the refresh hashes it has and had.
 
 use nexo_chat::ids::{LoginId, Millis, UserId};
 use nexo_chat::model::Login;
@@ -10,7 +10,7 @@ use super::keys::{self, Space};
 use super::pending::Pending;
 use super::poison::Fault;
 use super::record::{self, LoginRecord};
-use crate::sign_ins::{self, LIVE_MAX};
+use crate::sign_ins::{self, LIVE_MAX, USED_MAX};
 
 /// Reads a sign-in.
 pub(crate) fn get(engine: &Engine, id: LoginId) -> Result<Option<Login>, Fault> {
@@ -35,7 +35,7 @@ pub(crate) fn create(
         if sign_ins::is_live(&old, now) {
             live.push(old);
         } else {
-            forget(pending, &old);
+            forget(pending, &old)?;
         }
     }
     let ended = sign_ins::too_many(live.iter(), LIVE_MAX - 1);
@@ -61,16 +61,17 @@ pub(crate) fn rotate(
     let Some(bytes) = pending.get(Space::Refresh, &old_hash)? else { return Ok(Rotated::Unknown) };
     let id = LoginId(record::decode(Space::Refresh, &old_hash, &bytes)?);
     let mut login = current(pending, id)?;
-    let forgotten = login.previous_hash;
+    let generation = login.generation;
     let rotated = sign_ins::rotate(&mut login, old_hash, new_hash, expires_at, now, grace_ms);
     match rotated {
         Rotated::Unknown => return Ok(rotated),
         Rotated::Reused(_) => {}
         Rotated::Done(_) => {
-            if let Some(hash) = forgotten {
-                pending.delete(Space::Refresh, hash.to_vec());
-            }
             pending.set(Space::Refresh, new_hash.to_vec(), &id.0)?;
+            pending.set(Space::Used, keys::used(id, generation), &old_hash)?;
+            if let Some(oldest) = generation.checked_sub(USED_MAX) {
+                forget_used(pending, id, oldest)?;
+            }
         }
     }
     put(pending, &login)?;
@@ -119,10 +120,23 @@ fn put(pending: &mut Pending<'_>, login: &Login) -> Result<(), Fault> {
     pending.set(Space::Logins, login.id.0.to_vec(), &LoginRecord::from(login))
 }
 
-fn forget(pending: &mut Pending<'_>, login: &Login) {
+fn forget(pending: &mut Pending<'_>, login: &Login) -> Result<(), Fault> {
     pending.delete(Space::Logins, login.id.0.to_vec());
     pending.delete(Space::UserLogins, keys::user_login(&login.user, login.id));
-    for hash in login.previous_hash.into_iter().chain([login.refresh_hash]) {
-        pending.delete(Space::Refresh, hash.to_vec());
+    pending.delete(Space::Refresh, login.refresh_hash.to_vec());
+    for generation in login.generation.saturating_sub(USED_MAX)..login.generation {
+        forget_used(pending, login.id, generation)?;
     }
+    Ok(())
+}
+
+/// Forgets a refresh hash that was replaced.
+fn forget_used(pending: &mut Pending<'_>, id: LoginId, generation: u64) -> Result<(), Fault> {
+    let key = keys::used(id, generation);
+    if let Some(bytes) = pending.get(Space::Used, &key)? {
+        let hash: [u8; 32] = record::decode(Space::Used, &key, &bytes)?;
+        pending.delete(Space::Refresh, hash.to_vec());
+        pending.delete(Space::Used, key);
+    }
+    Ok(())
 }

@@ -315,7 +315,7 @@ pub(crate) struct LoginRecord<'a> {
     created_at: u64,
     expires_at: u64,
     refresh_hash: [u8; 32],
-    previous_hash: Option<[u8; 32]>,
+    generation: u64,
     rotated_at: u64,
     ended: bool,
 }
@@ -328,7 +328,7 @@ impl<'a> From<&'a Login> for LoginRecord<'a> {
             created_at: login.created_at.0,
             expires_at: login.expires_at.0,
             refresh_hash: login.refresh_hash,
-            previous_hash: login.previous_hash,
+            generation: login.generation,
             rotated_at: login.rotated_at.0,
             ended: login.ended,
         }
@@ -344,7 +344,7 @@ impl LoginRecord<'_> {
             created_at: Millis(self.created_at),
             expires_at: Millis(self.expires_at),
             refresh_hash: self.refresh_hash,
-            previous_hash: self.previous_hash,
+            generation: self.generation,
             rotated_at: Millis(self.rotated_at),
             ended: self.ended,
         })
