@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
 
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use nexo_sim::Socket;
@@ -88,19 +89,8 @@ async fn a_reader_that_was_slow_for_a_moment_gets_what_was_dropped() {
     let count = 4000;
     flood(&mut a, count).await;
     // Bob reads again: everything arrives on this same socket, the dropped part by resend.
-    let mut seen = std::collections::BTreeSet::new();
-    while seen.len() < usize::try_from(count).unwrap() {
-        let frame = b.next().await;
-        match frame["type"].as_str() {
-            Some("SINGLE_CHAT") => {
-                seen.insert(seq(&frame));
-            }
-            Some("RESEND_DONE") if frame["hasMore"] == true => {
-                b.say(serde_json::json!({ "type": "RESEND" })).await;
-            }
-            _ => {}
-        }
-    }
+    let mut seen = BTreeSet::new();
+    take_until(&mut b, &mut seen, count).await;
     assert_eq!(seen.last(), Some(&count));
 }
 
@@ -110,6 +100,22 @@ fn patient() -> Setup {
         .with("NEXO_GATEWAY__UNWRITABLE_CLOSE_MS", "60000")
         .with("NEXO_GATEWAY__OUTBOX_LOW_BYTES", "20000")
         .with("NEXO_GATEWAY__OUTBOX_HIGH_BYTES", "40000")
+}
+
+/// Reads, asking for page after page, until so many different messages have come.
+async fn take_until(socket: &mut Socket, seen: &mut BTreeSet<u64>, count: u64) {
+    while (seen.len() as u64) < count {
+        let frame = socket.next().await;
+        match frame["type"].as_str() {
+            Some("SINGLE_CHAT") => {
+                seen.insert(seq(&frame));
+            }
+            Some("RESEND_DONE") if frame["hasMore"] == true => {
+                socket.say(serde_json::json!({ "type": "RESEND" })).await;
+            }
+            _ => {}
+        }
+    }
 }
 
 /// Sends more to Bob than any buffer holds.
@@ -158,19 +164,8 @@ async fn another_device_that_acknowledges_takes_nothing_from_the_slow_one() {
     quick.ack("read", "alice", &last).await;
     quick.say(serde_json::json!({ "type": "PING" })).await;
     quick.expect("PONG").await;
-    let mut seen = std::collections::BTreeSet::new();
-    while seen.len() < usize::try_from(count).unwrap() {
-        let frame = slow.next().await;
-        match frame["type"].as_str() {
-            Some("SINGLE_CHAT") => {
-                seen.insert(seq(&frame));
-            }
-            Some("RESEND_DONE") if frame["hasMore"] == true => {
-                slow.say(serde_json::json!({ "type": "RESEND" })).await;
-            }
-            _ => {}
-        }
-    }
+    let mut seen = BTreeSet::new();
+    take_until(&mut slow, &mut seen, count).await;
 }
 
 #[tokio::test]
@@ -245,20 +240,9 @@ async fn a_burst_while_catching_up_skips_nothing() {
     assert_eq!(first.len(), 10);
     let count = 50 + 4000;
     flood(&mut a, 4000).await;
-    let mut seen: std::collections::BTreeSet<u64> = first.iter().map(seq).collect();
+    let mut seen: BTreeSet<u64> = first.iter().map(seq).collect();
     b.say(serde_json::json!({ "type": "RESEND" })).await;
-    while seen.len() < count {
-        let frame = b.next().await;
-        match frame["type"].as_str() {
-            Some("SINGLE_CHAT") => {
-                seen.insert(seq(&frame));
-            }
-            Some("RESEND_DONE") if frame["hasMore"] == true => {
-                b.say(serde_json::json!({ "type": "RESEND" })).await;
-            }
-            _ => {}
-        }
-    }
+    take_until(&mut b, &mut seen, count).await;
 }
 
 #[tokio::test]
