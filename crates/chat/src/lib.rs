@@ -10,8 +10,8 @@
 //! - [`invariants`]: the promises as predicates, called by tests and by the code
 //! - [`store`], [`bus`], [`clock`], [`passwords`]: the contracts the domain needs from others
 //! - [`policy`]: pure decisions
-//! - [`chat`]: puts the features together: [`auth`], [`devices`], [`token`], [`profile`], [`presence`], [`send`], [`words`], [`read`], [`recall`],
-//!   [`sync`], [`announce`]
+//! - [`chat`]: puts the features together: [`auth`], [`devices`], [`token`], [`profile`],
+//!   [`presence`], [`send`], [`words`], [`read`], [`recall`], [`sync`], [`announce`]
 
 pub mod announce;
 pub mod auth;

@@ -134,7 +134,14 @@ impl Session {
             return farewell;
         }
         loop {
+            // Nothing would wake the session for a page it owes, so that comes before waiting.
             self.feed();
+            while self.owes_a_page() {
+                if let Err(farewell) = self.go_on().await {
+                    return farewell;
+                }
+                self.feed();
+            }
             let turn = match self.pump.next(!self.backlog.is_empty()).await {
                 Next::Text(text) => self.read(&text).await,
                 Next::Binary => self.refuse(Reason::BadJson, &Echo::default(), self.now()),
@@ -149,9 +156,6 @@ impl Session {
                 Next::Gone => Err(Farewell::GONE),
             };
             if let Err(farewell) = turn {
-                return farewell;
-            }
-            if let Err(farewell) = self.go_on().await {
                 return farewell;
             }
         }
@@ -305,12 +309,13 @@ impl Session {
         Ok(())
     }
 
-    /// Once a page is written: brings what was dropped while the reader was slow, and what the
-    /// client asked for meanwhile.
+    /// Whether the last page is written and another is wanted.
+    fn owes_a_page(&self) -> bool {
+        self.backlog.is_empty() && (self.asked_again.is_some() || self.connection.has_recovered())
+    }
+
+    /// Brings what was dropped while the reader was slow, else what the client asked for meanwhile.
     async fn go_on(&mut self) -> Result<(), Farewell> {
-        if !self.backlog.is_empty() {
-            return Ok(());
-        }
         if self.connection.has_recovered() {
             let missed = self.connection.take_missed();
             let State { caller, catchup } = &mut self.state;
@@ -318,8 +323,9 @@ impl Session {
                 Ok(Some(page)) => self.take_page(&page),
                 Ok(None) => {}
                 // What was dropped is not known any more: a new connection starts from the cursor.
-                Err(_) => {
-                    let now = self.now();
+                Err(error) => {
+                    let (user, now) = (&self.connection.user, self.now());
+                    tracing::warn!(userId = %user, %error, "what was dropped cannot be brought");
                     return Err(Farewell::error(Reason::SlowConsumer, &Echo::default(), now));
                 }
             }

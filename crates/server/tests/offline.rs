@@ -187,3 +187,25 @@ async fn answering_before_catching_up_skips_nothing() {
     let (_, resent) = server.connect(&bob).await;
     assert!(resent.is_empty());
 }
+
+#[tokio::test]
+async fn a_page_asked_for_while_another_is_written_comes_after_it() {
+    // The page is larger than the outbox, so it is still being written when the second is asked for.
+    let setup = Setup::new(env!("CARGO_BIN_EXE_nexo"));
+    let setup = setup.with("NEXO_GATEWAY__OUTBOX_LOW_BYTES", "1000");
+    let server = setup.with("NEXO_GATEWAY__OUTBOX_HIGH_BYTES", "1000000").start();
+    let (alice, bob) = (server.person("alice").await, server.person("bob").await);
+    let (mut a, _) = server.connect(&alice).await;
+    let body = "x".repeat(3000);
+    for i in 0..200 {
+        a.send("bob", &format!("c{i}"), &body).await;
+    }
+    for _ in 0..10 {
+        let mut b = server.socket().await;
+        let auth = json!({ "type": "AUTH", "token": bob.token });
+        b.burst([auth, json!({ "type": "RESEND", "cursors": { "si_alice_bob": 150 } })]).await;
+        b.expect("AUTH_OK").await;
+        assert_eq!(page(&mut b).await.0.len(), 200);
+        assert_eq!(page(&mut b).await.0.len(), 50);
+    }
+}
