@@ -52,7 +52,9 @@ impl Catchup {
             let is_last_page = standings.len() < STANDINGS_PAGE;
             for standing in standings {
                 if let Some(at) = cursors.get(&standing.conversation) {
-                    self.sent.insert(standing.conversation.clone(), *at);
+                    // Beyond the end is the end: what comes later is not muted by it.
+                    let at = (*at).min(standing.visible_max());
+                    self.sent.insert(standing.conversation.clone(), at);
                 }
                 backlogs.extend(self.backlog(standing));
             }
