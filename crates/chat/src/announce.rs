@@ -23,9 +23,11 @@ impl Committed for Announcer {
     fn committed(&self, batch: &[Kept]) {
         for kept in batch {
             self.bus.publish(match kept {
-                Kept::Message { message, origin } => {
-                    Event::Message { message: Arc::clone(message), origin: *origin }
-                }
+                Kept::Message { message, origin, members } => Event::Message {
+                    message: Arc::clone(message),
+                    origin: *origin,
+                    members: *members,
+                },
                 Kept::Change { change, origin } => {
                     Event::Change { change: Arc::clone(change), origin: *origin }
                 }

@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use crate::Boxed;
 use crate::ids::{
-    ClientMsgId, ConnectionId, ConversationId, LoginId, MessageId, Millis, Seq, UserId,
+    ClientMsgId, ConnectionId, ConversationId, GroupId, LoginId, MessageId, Millis, Seq, UserId,
 };
-use crate::model::{Caller, Change, Content, CursorKind, Message};
+use crate::membership::JoinRequest;
+use crate::model::{Caller, Change, Content, CursorKind, Message, Receive};
 use crate::reason::{Error, Reason};
 
 /// What a frame asks for.
@@ -18,7 +19,7 @@ pub enum Command {
         /// The new access token.
         token: String,
     },
-    /// Say something to one person.
+    /// Say something.
     Send(Outgoing),
     /// A message arrived or was read.
     Acknowledge(Acknowledge),
@@ -27,10 +28,10 @@ pub enum Command {
         /// Which.
         message: MessageId,
     },
-    /// I am writing to somebody.
+    /// I am writing.
     Typing {
         /// To whom.
-        to: UserId,
+        to: Target,
     },
     /// Bring what this device has not seen.
     Resend {
@@ -46,12 +47,35 @@ pub enum Command {
 /// A message as a client sends it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outgoing {
-    /// The receiver.
-    pub to: UserId,
+    /// To whom.
+    pub to: Target,
     /// The sender's name for it.
     pub client_id: ClientMsgId,
     /// What it says.
     pub content: Content,
+    /// The message it answers.
+    pub reply_to: Option<MessageId>,
+    /// Whether sending it reads everything before it.
+    pub marks_read: bool,
+}
+
+/// Whom one speaks to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// One person.
+    User(UserId),
+    /// Everybody in a group.
+    Group(GroupId),
+}
+
+impl Target {
+    /// The conversation in which `from` speaks to it.
+    pub fn conversation(&self, from: &UserId) -> ConversationId {
+        match self {
+            Self::User(user) => ConversationId::private(from, user),
+            Self::Group(group) => group.conversation(),
+        }
+    }
 }
 
 /// A delivered or read acknowledgement for one message, meaning "up to and including this one".
@@ -121,6 +145,8 @@ pub enum Event {
         message: Arc<Message>,
         /// The socket that sent it and is not told again.
         origin: Option<ConnectionId>,
+        /// How many members its group has; zero between two people.
+        members: u32,
     },
     /// Something stored was changed.
     Change {
@@ -136,9 +162,36 @@ pub enum Event {
         /// Who writes.
         from: UserId,
         /// To whom.
-        to: UserId,
+        to: Target,
         /// When.
         at: Millis,
+    },
+    /// Somebody wants to come into a group.
+    JoinRequested {
+        /// Who, and where.
+        request: JoinRequest,
+        /// Those who decide.
+        to: Vec<UserId>,
+    },
+    /// Somebody was let into a group, or not.
+    JoinAnswered {
+        /// Who, and where.
+        request: JoinRequest,
+        /// Which.
+        accepted: bool,
+        /// Who decided.
+        by: UserId,
+        /// When.
+        at: Millis,
+    },
+    /// Somebody chose what they want to hear of a conversation.
+    Settings {
+        /// Who.
+        user: UserId,
+        /// Of which.
+        conversation: ConversationId,
+        /// What.
+        receive: Receive,
     },
     /// Sign-ins ended: their sockets close.
     Ended {
@@ -198,4 +251,17 @@ pub struct Receipt {
     pub at: Millis,
     /// The socket that said so.
     pub origin: Option<ConnectionId>,
+    /// Who hears it beside the reader's own devices.
+    pub to: ReceiptTo,
+}
+
+/// Who hears of a receipt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReceiptTo {
+    /// The message's sender.
+    Sender,
+    /// Everybody in the group.
+    Group,
+    /// Nobody: the group is too large.
+    Nobody,
 }

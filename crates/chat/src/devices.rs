@@ -91,6 +91,8 @@ pub(crate) async fn close_excluded(chat: &Chat, login: &Login) -> Result<(), Err
 /// Gives a socket's place back.
 pub fn leave(chat: &Chat, caller: &Caller, connection: ConnectionId) {
     chat.bus.release(&caller.user, connection);
+    // Taken by the store when it is called; nobody waits for it.
+    drop(chat.store.seen(&caller.user, chat.clock.now()));
 }
 
 fn place_of(caller: &Caller, connection: ConnectionId) -> Place {

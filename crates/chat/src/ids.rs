@@ -84,6 +84,44 @@ impl fmt::Debug for UserId {
     }
 }
 
+/// A group, in the alphabet of user ids.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct GroupId(Arc<str>);
+
+impl GroupId {
+    /// Checks the form of an id that came from outside. One that no group can have belongs to none.
+    pub fn parse(text: &str) -> Result<Self, Reason> {
+        UserId::parse(text).map(|UserId(id)| Self(id)).map_err(|_| Reason::GroupNotFound)
+    }
+
+    /// Makes an id from random bytes.
+    pub fn random(bytes: [u8; 16]) -> Self {
+        Self(BASE32_NOPAD.encode(&bytes).to_ascii_lowercase().into())
+    }
+
+    /// The group's conversation.
+    pub fn conversation(&self) -> ConversationId {
+        ConversationId(format!("sg_{self}").into())
+    }
+
+    /// The id as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for GroupId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl fmt::Debug for GroupId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
 /// A conversation: `si_{min}_{max}` for two people, `sg_{group}` for a group. Immutable.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ConversationId(Arc<str>);
@@ -134,6 +172,14 @@ impl ConversationId {
     pub fn pair(&self) -> Option<(UserId, UserId)> {
         match self.split() {
             Some(Kind::Private(a, b)) => Some((UserId(a.into()), UserId(b.into()))),
+            _ => None,
+        }
+    }
+
+    /// The group whose conversation this is.
+    pub fn group(&self) -> Option<GroupId> {
+        match self.split() {
+            Some(Kind::Group(group)) => Some(GroupId(group.into())),
             _ => None,
         }
     }

@@ -20,5 +20,5 @@ pub fn cursors_moved_well(before: Cursors, after: Cursors, visible_max: Seq) -> 
 
 /// Whether a place lies in a window.
 pub fn visible(window: Window, seq: Seq) -> bool {
-    seq >= window.min && window.max.is_none_or(|max| seq <= max)
+    seq >= window.min && window.end.is_none_or(|end| seq <= end.seq)
 }

@@ -3,7 +3,7 @@
 //! No sockets, no disk, no runtime. In reading order:
 //!
 //! - [`ids`]: names of things, each its own type
-//! - [`model`]: the things themselves; [`progress`]: how cursors move
+//! - [`model`], [`membership`]: the things themselves; [`progress`]: how cursors move
 //! - [`command`]: everything a person can ask and everything they can hear
 //! - [`reason`]: everything they can be refused for
 //! - [`rules`]: the numbers and choices an operator may set
@@ -11,7 +11,8 @@
 //! - [`store`], [`bus`], [`clock`], [`passwords`]: the contracts the domain needs from others
 //! - [`policy`]: pure decisions
 //! - [`chat`]: puts the features together: [`auth`], [`devices`], [`token`], [`profile`],
-//!   [`presence`], [`send`], [`words`], [`read`], [`recall`], [`sync`], [`announce`]
+//!   [`presence`], [`group`], [`send`], [`words`], [`read`],
+//!   [`conversations`], [`recall`], [`sync`], [`announce`]
 
 pub mod announce;
 pub mod auth;
@@ -19,9 +20,12 @@ pub mod bus;
 pub mod chat;
 pub mod clock;
 pub mod command;
+pub mod conversations;
 pub mod devices;
+pub mod group;
 pub mod ids;
 pub mod invariants;
+pub mod membership;
 pub mod model;
 pub mod passwords;
 pub mod policy;

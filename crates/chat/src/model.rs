@@ -9,6 +9,7 @@ use crate::ids::{
     ClientMsgId, ConnectionId, ConversationId, LoginId, MessageId, Millis, Platform, Seq, UserId,
     first_half,
 };
+use crate::membership::{GroupChange, Role};
 
 /// A person's account.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -133,8 +134,19 @@ pub struct Content {
     pub extra: BTreeMap<String, String>,
     /// The people it mentions.
     pub mentions: Vec<UserId>,
+    /// Whether it mentions everybody.
+    pub mentions_all: bool,
     /// The message it answers.
-    pub reply_to: Option<MessageId>,
+    pub reply_to: Option<ReplyTo>,
+}
+
+/// The message that another one answers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReplyTo {
+    /// Which.
+    pub message: MessageId,
+    /// Who had said it.
+    pub sender: UserId,
 }
 
 impl Content {
@@ -145,8 +157,16 @@ impl Content {
             body: body.into(),
             extra: BTreeMap::new(),
             mentions: Vec::new(),
+            mentions_all: false,
             reply_to: None,
         }
+    }
+
+    /// Whether it speaks to this person in particular: names them or everybody, or answers them.
+    pub fn concerns(&self, user: &UserId) -> bool {
+        self.mentions_all
+            || self.mentions.contains(user)
+            || self.reply_to.as_ref().is_some_and(|reply| reply.sender == *user)
     }
 
     /// Stands for this content sent to that conversation: equal for a retry, different for
@@ -161,7 +181,8 @@ impl Content {
         part(conversation.as_str().as_bytes());
         part(&self.kind.0.to_le_bytes());
         part(&self.body);
-        part(self.reply_to.as_ref().map_or(&[][..], |id| &id.0));
+        part(self.reply_to.as_ref().map_or(&[][..], |reply| &reply.message.0));
+        part(&[u8::from(self.mentions_all)]);
         for mention in &self.mentions {
             part(mention.as_str().as_bytes());
         }
@@ -194,6 +215,8 @@ pub struct Draft {
     pub sent_at: Millis,
     /// The socket it came through, which gets an ACK instead of a push.
     pub origin: Option<ConnectionId>,
+    /// Whether sending it reads everything before it.
+    pub marks_read: bool,
 }
 
 /// A stored message. Never changes once readable, except that it may be recalled.
@@ -238,7 +261,7 @@ impl Message {
     pub fn weight(&self) -> usize {
         let content = &self.content;
         let extra = content.extra.iter().map(|(key, value)| key.len() + value.len() + 64);
-        512 + content.body.len() + extra.sum::<usize>() + content.mentions.len() * 64
+        512 + content.body.len() + extra.sum::<usize>() + content.mentions.len() * 80
     }
 }
 
@@ -270,6 +293,50 @@ pub enum ChangeKind {
         /// Who had said it.
         sender: UserId,
     },
+    /// People came into the group.
+    Joined {
+        /// Who.
+        users: Vec<UserId>,
+        /// The first message they see.
+        from: Seq,
+    },
+    /// Somebody left.
+    Left,
+    /// Somebody was put out.
+    Kicked {
+        /// Who.
+        user: UserId,
+    },
+    /// Somebody has another role.
+    Role {
+        /// Who.
+        user: UserId,
+        /// Which.
+        role: Role,
+    },
+    /// The group has another owner; the old one is a member.
+    Owner {
+        /// Who.
+        user: UserId,
+    },
+    /// The group's profile or its ways changed.
+    Updated(GroupChange),
+    /// Somebody may not speak for a while, or may again.
+    Muted {
+        /// Who.
+        user: UserId,
+        /// Until when; zero is not at all.
+        until: Millis,
+    },
+    /// Only owner and admins may speak, or everybody may again.
+    AllMuted {
+        /// Which.
+        on: bool,
+    },
+    /// The group ended; its messages stay.
+    Dissolved,
+    /// The group ended, and its profile is gone.
+    Dismissed,
 }
 
 /// What became durable, and the socket it came through, which gets an ACK instead of a push.
@@ -281,6 +348,8 @@ pub enum Kept {
         message: Arc<Message>,
         /// The socket that sent it.
         origin: Option<ConnectionId>,
+        /// How many members its group has; zero between two people.
+        members: u32,
     },
     /// A change.
     Change {
@@ -309,18 +378,80 @@ pub enum CursorKind {
     Read,
 }
 
-/// What a member may see: from `min` on, up to `max` once they left.
+/// What a member may see: from `min` on, up to `end` once they left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {
-    /// The first visible place.
+    /// The first visible message.
     pub min: Seq,
-    /// The last visible place, for a former member.
-    pub max: Option<Seq>,
+    /// The first visible change.
+    pub change_min: Seq,
+    /// When it opened.
+    pub since: Millis,
+    /// Set for a former member, and for everybody once the group ended.
+    pub end: Option<Edge>,
+}
+
+/// Where a window ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Edge {
+    /// The last visible message.
+    pub seq: Seq,
+    /// The last visible change: the one that tells of the end.
+    pub change_seq: Seq,
+    /// When.
+    pub at: Millis,
 }
 
 impl Window {
     /// Everything, from the first message on: both people of a private conversation.
-    pub const ALL: Self = Self { min: Seq(1), max: None };
+    pub const ALL: Self = Self { min: Seq(1), change_min: Seq(1), since: Millis(0), end: None };
+
+    /// The same, ended there unless it ended before.
+    #[must_use]
+    pub fn until(self, edge: Option<Edge>) -> Self {
+        Self { end: self.end.or(edge), ..self }
+    }
+}
+
+/// What a member wants to hear of a conversation.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Receive {
+    /// Everything.
+    #[default]
+    Normal,
+    /// Everything, quietly.
+    Silent,
+    /// Nothing is pushed or sent again; it is there when they look.
+    Blocked,
+}
+
+/// A member's own choices for a conversation.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Settings {
+    /// Shown before all others.
+    pub pinned: bool,
+    /// What is pushed.
+    pub receive: Receive,
+}
+
+/// A change to the choices; `None` leaves one as it is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SettingsChange {
+    /// New pin.
+    pub pinned: Option<bool>,
+    /// New receive option.
+    pub receive: Option<Receive>,
+}
+
+impl Settings {
+    /// Takes over what a change names.
+    #[must_use]
+    pub fn with(self, change: SettingsChange) -> Self {
+        Self {
+            pinned: change.pinned.unwrap_or(self.pinned),
+            receive: change.receive.unwrap_or(self.receive),
+        }
+    }
 }
 
 /// Where a member stands in a conversation.
@@ -332,25 +463,53 @@ pub struct Standing {
     pub window: Window,
     /// How far they have come.
     pub cursors: Cursors,
+    /// Own messages above the read cursor: those sent without marking anything read.
+    pub own_unread: u64,
+    /// What they chose.
+    pub settings: Settings,
     /// The newest message's place; zero if there is none.
     pub max_seq: Seq,
     /// The newest change's place (recall, joins, roles …); zero if there is none.
     pub change_seq: Seq,
     /// When the newest message came.
-    pub updated_at: Millis,
+    pub newest_at: Millis,
 }
 
 impl Standing {
     /// The newest place this member may see.
     pub fn visible_max(&self) -> Seq {
-        self.window.max.map_or(self.max_seq, |max| max.min(self.max_seq))
+        self.window.end.map_or(self.max_seq, |end| end.seq.min(self.max_seq))
     }
 
-    /// Messages they have not read. One formula everywhere; their own never count, since sending
-    /// moves the read cursor.
+    /// The newest change this member may see.
+    pub fn visible_change_max(&self) -> Seq {
+        self.window.end.map_or(self.change_seq, |end| end.change_seq.min(self.change_seq))
+    }
+
+    /// Everything up to here counts as read.
+    pub fn read_from(&self) -> Seq {
+        self.cursors.read.max(self.window.min.previous())
+    }
+
+    /// Messages they have not read. One formula everywhere; their own never count.
     pub fn unread(&self) -> u64 {
-        let read = self.cursors.read.max(self.window.min.previous());
-        self.visible_max().0.saturating_sub(read.0)
+        let above = self.visible_max().0.saturating_sub(self.read_from().0);
+        above.saturating_sub(self.own_unread)
+    }
+
+    /// When something last happened here that they may see. What goes on after they left shows
+    /// nowhere.
+    pub fn updated_at(&self) -> Millis {
+        let newest = match self.window.end {
+            Some(end) if end.seq < self.max_seq => end.at,
+            _ => self.newest_at,
+        };
+        newest.max(self.window.since)
+    }
+
+    /// Whether they are in it now.
+    pub fn is_active(&self) -> bool {
+        self.window.end.is_none()
     }
 }
 
@@ -369,7 +528,11 @@ mod tests {
             Content::text("hi!"),
             Content { kind: ContentKind::CUSTOM, ..plain.clone() },
             Content { mentions: vec![a.clone()], ..plain.clone() },
-            Content { reply_to: Some(MessageId([7; 16])), ..plain.clone() },
+            Content { mentions_all: true, ..plain.clone() },
+            Content {
+                reply_to: Some(ReplyTo { message: MessageId([7; 16]), sender: b.clone() }),
+                ..plain.clone()
+            },
             Content { extra: BTreeMap::from([("k".into(), "v".into())]), ..plain.clone() },
         ] {
             seen.push(change.fingerprint(&here));
@@ -383,13 +546,16 @@ mod tests {
     #[test]
     fn unread_counts_the_window_above_the_read_cursor() {
         let check = |min: u64, max: Option<u64>, read: u64, max_seq: u64, expect: u64| {
+            let end = max.map(|max| Edge { seq: Seq(max), change_seq: Seq(1), at: Millis(1) });
             let standing = Standing {
                 conversation: ConversationId::stored("sg_1"),
-                window: Window { min: Seq(min), max: max.map(Seq) },
+                window: Window { min: Seq(min), end, ..Window::ALL },
                 cursors: Cursors { delivered: Seq(read), read: Seq(read) },
+                own_unread: 0,
+                settings: Settings::default(),
                 max_seq: Seq(max_seq),
                 change_seq: Seq::ZERO,
-                updated_at: Millis(0),
+                newest_at: Millis(0),
             };
             assert_eq!(standing.unread(), expect);
         };

@@ -1,9 +1,9 @@
-//! Who is there, and who is writing. Told only to people who share a conversation; never stored.
+//! Who is there, and who is writing. Told only to people who share a conversation.
 
 use crate::bus::Place;
 use crate::chat::Chat;
-use crate::command::Event;
-use crate::ids::{ConversationId, UserId};
+use crate::command::{Event, Target};
+use crate::ids::{ConversationId, GroupId, Millis, UserId};
 use crate::model::Caller;
 use crate::reason::{Error, Reason};
 
@@ -14,6 +14,8 @@ pub struct Presence {
     pub user: UserId,
     /// Their sockets; none for a stranger, whether they are online or not.
     pub places: Vec<Place>,
+    /// When they were last here, unless they are here now.
+    pub last_seen: Option<Millis>,
 }
 
 /// Where these people are online.
@@ -22,26 +24,66 @@ pub async fn presence(
     caller: &Caller,
     users: Vec<UserId>,
 ) -> Result<Vec<Presence>, Error> {
+    let groups = my_groups(chat, caller).await?;
     let mut seen = Vec::with_capacity(users.len());
     for user in users {
-        let may_see = user == caller.user || shares(chat, caller, &user).await?;
-        let places = if may_see { chat.bus.places(&user).await } else { Vec::new() };
-        seen.push(Presence { user, places });
+        let (mut places, mut last_seen) = (Vec::new(), None);
+        if user == caller.user || shares(chat, caller, &groups, &user).await? {
+            places = chat.bus.places(&user).await;
+            if places.is_empty() {
+                last_seen = chat.store.last_seen(&user).await?;
+            }
+        }
+        seen.push(Presence { user, places, last_seen });
     }
     Ok(seen)
 }
 
-/// Tells the other person that the caller is writing.
-pub async fn typing(chat: &Chat, caller: &Caller, to: UserId) -> Result<(), Error> {
-    if to == caller.user || !shares(chat, caller, &to).await? {
-        return Err(Reason::ConversationNotFound.into());
+/// Tells the other person, or a small group, that the caller is writing.
+pub async fn typing(chat: &Chat, caller: &Caller, to: Target) -> Result<(), Error> {
+    let is_heard = match &to {
+        Target::User(user) if *user == caller.user || !talks(chat, caller, user).await? => {
+            return Err(Reason::ConversationNotFound.into());
+        }
+        Target::User(_) => true,
+        Target::Group(id) => {
+            let group = chat.store.group(id).await?.ok_or(Reason::GroupNotFound)?;
+            chat.store.group_member(id, &caller.user).await?.ok_or(Reason::NotGroupMember)?;
+            group.members <= chat.rules.groups.receipts_members_max
+        }
+    };
+    if is_heard {
+        let from = caller.user.clone();
+        chat.bus.publish(Event::Typing { from, to, at: chat.clock.now() });
     }
-    let from = caller.user.clone();
-    chat.bus.publish(Event::Typing { from, to, at: chat.clock.now() });
     Ok(())
 }
 
-async fn shares(chat: &Chat, caller: &Caller, user: &UserId) -> Result<bool, Error> {
+/// Whether the caller and somebody have a private conversation.
+async fn talks(chat: &Chat, caller: &Caller, user: &UserId) -> Result<bool, Error> {
     let conversation = ConversationId::private(&caller.user, user);
     Ok(chat.store.standing(&caller.user, &conversation).await?.is_some())
+}
+
+async fn shares(
+    chat: &Chat,
+    caller: &Caller,
+    groups: &[GroupId],
+    user: &UserId,
+) -> Result<bool, Error> {
+    if talks(chat, caller, user).await? {
+        return Ok(true);
+    }
+    for group in groups {
+        if chat.store.group_member(group, user).await?.is_some() {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+async fn my_groups(chat: &Chat, caller: &Caller) -> Result<Vec<GroupId>, Error> {
+    let standings = chat.store.standings(&caller.user, None, usize::MAX).await?;
+    let active = standings.iter().filter(|standing| standing.is_active());
+    Ok(active.filter_map(|standing| standing.conversation.group()).collect())
 }

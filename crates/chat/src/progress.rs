@@ -15,12 +15,24 @@ pub struct Progress {
     pub cursors: Cursors,
     /// The newest unbroken run of own messages, first and last.
     pub own: Option<(Seq, Seq)>,
+    /// The newest own message that was sent without reading what came before it.
+    pub quiet: Seq,
 }
 
 impl Progress {
+    /// Where a newcomer begins: nothing of what was there before counts as unread.
+    pub fn joined(head: Seq) -> Self {
+        let cursors = Cursors { delivered: head, read: head };
+        Self { cursors, own: None, quiet: Seq::ZERO }
+    }
+
     /// The member's own message became durable at `seq`.
-    pub fn sent(&mut self, seq: Seq) {
-        self.cursors.read = self.cursors.read.max(seq);
+    pub fn sent(&mut self, seq: Seq, marks_read: bool) {
+        if marks_read {
+            self.cursors.read = self.cursors.read.max(seq);
+        } else {
+            self.quiet = self.quiet.max(seq);
+        }
         self.own = Some(match self.own {
             Some((first, last)) if last.next() == seq => (first, seq),
             Some(run @ (_, last)) if seq <= last => run, // told again after a restart
@@ -61,22 +73,27 @@ mod tests {
 
     #[test]
     fn who_speaks_alone_has_everything() {
-        check(|p| (1..=5).for_each(|seq| p.sent(Seq(seq))), 5, 5);
+        check(|p| (1..=5).for_each(|seq| p.sent(Seq(seq), true)), 5, 5);
     }
 
     #[test]
     fn an_answer_reads_what_came_before_but_does_not_deliver_it() {
-        check(|p| p.sent(Seq(4)), 0, 4);
+        check(|p| p.sent(Seq(4), true), 0, 4);
     }
 
     #[test]
     fn own_messages_need_no_acknowledgement() {
         let answered_early = |p: &mut Progress| {
-            p.sent(Seq(4));
-            p.sent(Seq(5));
+            p.sent(Seq(4), true);
+            p.sent(Seq(5), true);
             p.acknowledged(Delivered, Seq(3));
         };
         check(answered_early, 5, 5);
+    }
+
+    #[test]
+    fn a_quiet_message_reads_nothing_but_needs_no_acknowledgement() {
+        check(|p| p.sent(Seq(1), false), 1, 0);
     }
 
     #[test]

@@ -4,8 +4,9 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use crate::chat::Chat;
-use crate::command::{Acknowledge, Event, Receipt};
-use crate::ids::{ConversationId, Millis, Seq, UserId};
+use crate::command::{Acknowledge, Event, Receipt, ReceiptTo};
+use crate::ids::{ConversationId, MessageId, Seq, UserId};
+use crate::invariants::visible;
 use crate::model::{Caller, CursorKind, Message, Standing};
 use crate::policy::read::may_acknowledge;
 use crate::reason::{Error, Reason};
@@ -28,21 +29,45 @@ pub async fn acknowledge(chat: &Chat, caller: &Caller, ack: &Acknowledge) -> Res
         .ok_or(Reason::MessageNotFound)?;
     log_ack(caller, ack, Some(&message), Some(moved), None);
     if has_moved(ack.kind, moved) && message.sender != caller.user {
-        chat.bus.publish(Event::Receipt(Receipt {
-            kind: ack.kind,
-            conversation: message.conversation.clone(),
-            by: caller.user.clone(),
-            sender: message.sender.clone(),
-            message: message.id,
-            seq: message.seq,
-            at: chat.clock.now(),
-            origin: caller.connection,
-        }));
+        tell(chat, caller, ack.kind, &message, message.sender.clone()).await?;
     }
     Ok(moved)
 }
 
-/// Marks everything up to a place as read, at most to the end, and tells the other person.
+/// Tells of a cursor that moved to a message: between two people the other one, in a group of a
+/// reading everybody if it is small. What nobody else hears, the reader's own devices do.
+async fn tell(
+    chat: &Chat,
+    caller: &Caller,
+    kind: CursorKind,
+    message: &Message,
+    sender: UserId,
+) -> Result<(), Error> {
+    let to = match message.conversation.group() {
+        None => ReceiptTo::Sender,
+        Some(_) if kind == CursorKind::Delivered => return Ok(()),
+        Some(id) => {
+            let most = chat.rules.groups.receipts_members_max;
+            let group = chat.store.group(&id).await?;
+            let is_small = group.is_some_and(|group| (1..=most).contains(&group.members));
+            if is_small { ReceiptTo::Group } else { ReceiptTo::Nobody }
+        }
+    };
+    chat.bus.publish(Event::Receipt(Receipt {
+        kind,
+        conversation: message.conversation.clone(),
+        by: caller.user.clone(),
+        sender,
+        message: message.id,
+        seq: message.seq,
+        at: chat.clock.now(),
+        origin: caller.connection,
+        to,
+    }));
+    Ok(())
+}
+
+/// Marks everything up to a place as read, at most to the end, and tells whom it concerns.
 pub async fn mark_read(
     chat: &Chat,
     caller: &Caller,
@@ -54,26 +79,17 @@ pub async fn mark_read(
         .advance(&caller.user, conversation, CursorKind::Read, seq)
         .await?
         .ok_or(Reason::ConversationNotFound)?;
-    let read = moved.after.read;
-    let peer = conversation.peer_of(&caller.user);
-    if let (true, Some(peer)) = (has_moved(CursorKind::Read, moved), peer)
-        && let Some(message) = message_at(chat, conversation, read).await?
+    if has_moved(CursorKind::Read, moved)
+        && let Some(message) = message_at(chat, conversation, moved.after.read).await?
     {
-        chat.bus.publish(Event::Receipt(Receipt {
-            kind: CursorKind::Read,
-            conversation: conversation.clone(),
-            by: caller.user.clone(),
-            sender: peer,
-            message: message.id,
-            seq: read,
-            at: chat.clock.now(),
-            origin: caller.connection,
-        }));
+        let peer = conversation.peer_of(&caller.user);
+        let sender = peer.unwrap_or_else(|| message.sender.clone());
+        tell(chat, caller, CursorKind::Read, &message, sender).await?;
     }
     Ok(moved)
 }
 
-async fn message_at(
+pub(crate) async fn message_at(
     chat: &Chat,
     conversation: &ConversationId,
     seq: Seq,
@@ -105,7 +121,10 @@ fn log_ack(
     tracing::debug!(
         target: "nexo::ack",
         serverMsgId = %ack.message,
-        chatType = "SINGLE",
+        chatType = message.map(|message| match message.conversation.group() {
+            Some(_) => "GROUP",
+            None => "SINGLE",
+        }),
         chatId = message.map(|message| message.conversation.as_str()),
         fromUserId = message.map(|message| message.sender.as_str()),
         ackUserId = %caller.user,
@@ -224,45 +243,58 @@ async fn read(
     Ok(Listed { items, has_more })
 }
 
-/// A line of the conversation list.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Line {
-    /// Where the caller stands.
-    pub standing: Standing,
-    /// The other person.
-    pub peer: UserId,
-    /// How far the other person has read.
-    pub peer_read: Seq,
-    /// The newest message the caller may see.
-    pub last_message: Option<Arc<Message>>,
-}
-
-/// The caller's private conversations, the latest first; `before` is the last line of the page
-/// before this one.
-pub async fn conversations(
+/// How many messages are unread from a place on, instead of from the read cursor.
+pub async fn unread_from(
     chat: &Chat,
     caller: &Caller,
-    before: Option<(Millis, ConversationId)>,
-    limit: usize,
-) -> Result<Listed<Line>, Error> {
-    let mut standings = chat.store.standings(&caller.user, None, usize::MAX).await?;
-    standings.sort_by(|a, b| (b.updated_at, &b.conversation).cmp(&(a.updated_at, &a.conversation)));
-    if let Some(before) = before {
-        standings.retain(|line| (line.updated_at, &line.conversation) < (before.0, &before.1));
-    }
-    let page = Listed::cut(standings, limit);
-    let mut lines = Vec::with_capacity(page.items.len());
-    for standing in page.items {
-        lines.extend(line(chat, caller, standing).await?);
-    }
-    Ok(Listed { items: lines, has_more: page.has_more })
+    mut standing: Standing,
+    read: Seq,
+) -> Result<u64, Error> {
+    standing.cursors.read = read;
+    let range = standing.read_from().next()..=standing.visible_max();
+    standing.own_unread = chat.store.quiet(&caller.user, &standing.conversation, range).await?;
+    Ok(standing.unread())
 }
 
-/// A conversation as a line of the list; `None` if it is not a private one.
-pub async fn line(chat: &Chat, caller: &Caller, standing: Standing) -> Result<Option<Line>, Error> {
-    let Some(peer) = standing.conversation.peer_of(&caller.user) else { return Ok(None) };
-    let last_message = message_at(chat, &standing.conversation, standing.visible_max()).await?;
-    let peer_standing = chat.store.standing(&peer, &standing.conversation).await?;
-    let peer_read = peer_standing.map_or(Seq::ZERO, |standing| standing.cursors.read);
-    Ok(Some(Line { standing, peer, peer_read, last_message }))
+/// Somebody who could read a message, and whether they did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reader {
+    /// Who.
+    pub user: UserId,
+    /// Whether they did.
+    pub has_read: bool,
+}
+
+/// Who of a page of the people in a message's conversation has read it, by their ids. The sender is
+/// left out, and so is whoever cannot see it.
+pub async fn readers(
+    chat: &Chat,
+    caller: &Caller,
+    id: MessageId,
+    after: Option<&UserId>,
+    limit: usize,
+) -> Result<(Listed<Reader>, Option<UserId>), Error> {
+    let message = chat.store.message(id).await?.ok_or(Reason::MessageNotFound)?;
+    let conversation = &message.conversation;
+    let standing = chat.store.standing(&caller.user, conversation).await?;
+    let standing = standing.filter(|standing| visible(standing.window, message.seq));
+    standing.ok_or(Reason::MessageNotFound)?;
+    let people: Vec<UserId> = if let Some(group) = conversation.group() {
+        let members = chat.store.group_members(&group, after, limit + 1).await?;
+        members.into_iter().map(|member| member.user).collect()
+    } else {
+        let pair = conversation.pair().map_or([None, None], |(a, b)| [Some(a), Some(b)]);
+        let rest = pair.into_iter().flatten();
+        rest.filter(|user| after.is_none_or(|after| user > after)).collect()
+    };
+    let page = Listed::cut(people, limit);
+    let last = page.items.last().cloned().filter(|_| page.has_more);
+    let mut items = Vec::with_capacity(page.items.len());
+    for user in page.items.into_iter().filter(|user| *user != message.sender) {
+        let standing = chat.store.standing(&user, conversation).await?;
+        if let Some(standing) = standing.filter(|it| visible(it.window, message.seq)) {
+            items.push(Reader { user, has_read: standing.cursors.read >= message.seq });
+        }
+    }
+    Ok((Listed { items, has_more: page.has_more }, last))
 }

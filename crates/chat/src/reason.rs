@@ -142,9 +142,93 @@ reasons! {
     #[error("this clientMsgId was used for another message")]
     ClientMsgIdConflict,
 
+    /// Mentions somebody who is not there.
+    #[error("a mentioned person is not in this conversation")]
+    MentionNotMember,
+    /// More mentions than allowed.
+    #[error("too many people are mentioned")]
+    TooManyMentions,
+
+    // Groups
+    /// A group operation without a group.
+    #[error("the group is missing")]
+    MissingGroupId,
+    /// No such group that the caller could see.
+    #[error("no such group")]
+    GroupNotFound,
+    /// The group has ended.
+    #[error("this group has ended")]
+    GroupDissolved,
+    /// The caller is not in the group.
+    #[error("you are not a member of this group")]
+    NotGroupMember,
+    /// The person it is about is not in the group.
+    #[error("that person is not a member of this group")]
+    TargetNotMember,
+    /// The person it is about is the caller.
+    #[error("you cannot do this to yourself")]
+    TargetIsSelf,
+    /// They are in already.
+    #[error("you are already a member of this group")]
+    AlreadyMember,
+    /// Only the owner may do this.
+    #[error("only the owner of the group may do this")]
+    NotGroupOwner,
+    /// Only owner and admins may do this.
+    #[error("only the owner and admins of the group may do this")]
+    NotGroupAdmin,
+    /// Nobody puts the owner out, mutes them or changes their role.
+    #[error("nobody can do this to the owner")]
+    CannotTouchOwner,
+    /// Only the owner deals with admins.
+    #[error("only the owner can do this to an admin")]
+    CannotTouchAdmin,
+    /// The owner gives the group to somebody before they leave.
+    #[error("give the group to somebody else before you leave, or dissolve it")]
+    OwnerMustTransfer,
+    /// One comes in by invitation only.
+    #[error("one joins this group by invitation only")]
+    JoinNotAllowed,
+    /// Nobody asked to come in, or it is settled.
+    #[error("no such request to join")]
+    JoinRequestNotFound,
+    /// The caller may not speak for now.
+    #[error("you are muted in this group")]
+    GroupSpeakMuted,
+    /// Only owner and admins may speak for now.
+    #[error("only the owner and admins may speak in this group now")]
+    GroupMuted,
+    /// The group has as many members as allowed.
+    #[error("the group is full")]
+    GroupFull,
+    /// The group has as many admins as allowed.
+    #[error("the group has too many admins")]
+    TooManyAdmins,
+    /// Too many people wait to be let in.
+    #[error("too many people are waiting to join this group")]
+    TooManyJoinRequests,
+    /// A group of this kind needs more people.
+    #[error("a group needs at least three people")]
+    GroupTooSmall,
+    /// The name is empty or too long.
+    #[error("a group name has 1 to 64 characters")]
+    BadGroupName,
+    /// A field of the group's profile is too long.
+    #[error("a field of the group is too long")]
+    BadGroupProfile,
+    /// More people than one request may speak of.
+    #[error("too many people in one request")]
+    TooManyUsers,
+    /// It was done a short while ago.
+    #[error("this was done a short while ago, try again later")]
+    CooldownNotReached,
+    /// Only conversations of groups can be deleted.
+    #[error("a private conversation cannot be deleted")]
+    CannotDeletePrivate,
+
     // Recalling
-    /// Only the sender takes a message back.
-    #[error("only its sender can take this message back")]
+    /// Only the sender takes a message back; in a group also those who keep order.
+    #[error("you cannot take this message back")]
     NotMessageSender,
     /// The time for taking it back is over.
     #[error("it is too late to take this message back")]

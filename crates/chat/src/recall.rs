@@ -8,7 +8,7 @@ use crate::model::{Caller, Change, Message};
 use crate::policy::recall::may_recall;
 use crate::read::{self, Listed};
 use crate::reason::{Error, Reason};
-use crate::store::Asker;
+use crate::store::{Asker, RecallFacts};
 
 /// Takes a message back. Repeating it gives the same answer.
 pub async fn recall(chat: &Chat, caller: &Caller, id: MessageId) -> Result<Arc<Message>, Error> {
@@ -18,11 +18,11 @@ pub async fn recall(chat: &Chat, caller: &Caller, id: MessageId) -> Result<Arc<M
     let now = chat.clock.now();
     let asker = Asker { user: caller.user.clone(), at: now, origin: caller.connection };
     let (rules, by) = (chat.rules.clone(), caller.user.clone());
-    let may = Box::new(move |message: &Message| may_recall(&rules, &by, message, now));
+    let may = Box::new(move |facts: RecallFacts<'_>| may_recall(&rules, &by, facts, now));
     Ok(chat.store.recall(id, asker, may).await??)
 }
 
-/// The changes of a conversation after a place, oldest first.
+/// The changes of a conversation after a place, oldest first, as far as the caller may see.
 pub async fn changes(
     chat: &Chat,
     caller: &Caller,
@@ -30,7 +30,9 @@ pub async fn changes(
     after: Seq,
     limit: usize,
 ) -> Result<Listed<Arc<Change>>, Error> {
-    read::standing(chat, caller, conversation).await?;
-    let changes = chat.store.changes(conversation, after, limit + 1).await?;
+    let standing = read::standing(chat, caller, conversation).await?;
+    let after = after.max(standing.window.change_min.previous());
+    let mut changes = chat.store.changes(conversation, after, limit + 1).await?;
+    changes.retain(|change| change.seq <= standing.visible_change_max());
     Ok(Listed::cut(changes, limit))
 }

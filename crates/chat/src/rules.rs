@@ -50,6 +50,70 @@ pub struct Rules {
     pub user_sends_burst: u32,
     /// Registrations from one address per minute; zero is no limit.
     pub registrations_per_minute: u32,
+    /// Choices about groups.
+    pub groups: GroupRules,
+}
+
+/// Limits and choices about groups.
+#[derive(Clone, Copy, Debug)]
+pub struct GroupRules {
+    /// Members of one group.
+    pub members_max: u32,
+    /// Admins of one group.
+    pub admins_max: usize,
+    /// People one request may speak of.
+    pub batch_max: usize,
+    /// People who may wait to be let in.
+    pub requests_max: u32,
+    /// People one message may mention.
+    pub mentions_max: usize,
+    /// How long a code stays before it may be replaced.
+    pub code_cooldown_ms: u64,
+    /// Read receipts and typing go to all members up to this size.
+    pub receipts_members_max: u32,
+    /// How messages reach those who are online.
+    pub strategy: Strategy,
+    /// From this many members on, `auto` notifies.
+    pub notify_members: u32,
+    /// From this many members online, `auto` notifies.
+    pub notify_online: usize,
+    /// From this many members on, `auto` tells nobody.
+    pub none_members: u32,
+    /// From this many members online, `auto` tells nobody.
+    pub none_online: usize,
+}
+
+/// How a group's messages reach those who are online.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Strategy {
+    /// As messages.
+    Push,
+    /// As a word that there is one, to be pulled.
+    Notify,
+    /// Not at all: they look.
+    None,
+    /// By the size of the group and of its audience.
+    #[default]
+    Auto,
+}
+
+impl Default for GroupRules {
+    fn default() -> Self {
+        Self {
+            members_max: 100_000,
+            admins_max: 50,
+            batch_max: 500,
+            requests_max: 1000,
+            mentions_max: 50,
+            code_cooldown_ms: 24 * 60 * 60 * 1000,
+            receipts_members_max: 200,
+            strategy: Strategy::Auto,
+            notify_members: 2000,
+            notify_online: 500,
+            none_members: 10_000,
+            none_online: 2000,
+        }
+    }
 }
 
 impl Default for Rules {
@@ -70,6 +134,7 @@ impl Default for Rules {
             user_sends_per_second: 30,
             user_sends_burst: 60,
             registrations_per_minute: 600,
+            groups: GroupRules::default(),
         }
     }
 }

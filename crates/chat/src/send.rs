@@ -1,16 +1,18 @@
 //! Saying something: facts, policy, append. What became durable is announced by the store itself
 //! (see [`crate::announce`]), so a sender who disconnects takes nothing away from the receiver.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use bytes::Bytes;
 
 use crate::Boxed;
 use crate::chat::Chat;
-use crate::command::{Outgoing, Saved};
-use crate::ids::ConversationId;
-use crate::model::{Caller, Draft, Message};
-use crate::policy::send::{Facts, may_send};
+use crate::command::{Outgoing, Saved, Target};
+use crate::ids::{ConversationId, MessageId, UserId};
+use crate::invariants::visible;
+use crate::model::{Caller, Content, Draft, Message, ReplyTo};
+use crate::policy::send::{Facts, Permit, may_repeat, may_send};
 use crate::reason::{Error, Reason};
 use crate::store::Appended;
 
@@ -19,23 +21,25 @@ use crate::store::Appended;
 pub async fn send(
     chat: &Chat,
     caller: &Caller,
-    outgoing: Outgoing,
+    mut outgoing: Outgoing,
 ) -> Result<Boxed<'static, Result<Saved, Error>>, Error> {
     if !chat.sends.take(caller.user.clone(), chat.clock.ticks()) {
         return Err(Reason::TooManyRequests.into());
     }
-    let facts = Facts { receiver_exists: chat.store.user(&outgoing.to).await?.is_some() };
-    let permit = may_send(&chat.rules, &caller.user, &outgoing, facts)?;
+    let conversation = outgoing.to.conversation(&caller.user);
+    once_each(&mut outgoing.content);
+    let permit = permit(chat, caller, &conversation, &mut outgoing).await?;
     let cleaned = chat.rules.words.as_ref().and_then(|words| words.clean(&outgoing.content));
     let as_sent = outgoing.content.body.clone();
     let draft = Draft {
-        conversation: ConversationId::private(&caller.user, &outgoing.to),
+        conversation,
         sender: caller.user.clone(),
         client_id: outgoing.client_id,
         content: outgoing.content,
         cleaned,
         sent_at: chat.clock.now(),
         origin: caller.connection,
+        marks_read: outgoing.marks_read,
     };
     let appended = chat.store.append(permit, draft);
     Ok(Box::pin(async move {
@@ -43,8 +47,94 @@ pub async fn send(
             Appended::Stored(message) => Ok(saved(message, &as_sent, false)),
             Appended::Duplicate(message) => Ok(saved(message, &as_sent, true)),
             Appended::Conflict => Err(Reason::ClientMsgIdConflict.into()),
+            Appended::Refused(reason) => Err(reason.into()),
         }
     }))
+}
+
+/// Asks the policy. What is stored already may be sent again, even by somebody who is not let in any
+/// more or who answered what they no longer see.
+async fn permit(
+    chat: &Chat,
+    caller: &Caller,
+    conversation: &ConversationId,
+    outgoing: &mut Outgoing,
+) -> Result<Permit, Error> {
+    let asked = match facts(chat, caller, conversation, outgoing).await {
+        Ok(facts) => may_send(&chat.rules, &caller.user, outgoing, facts),
+        Err(Error::Refused(reason)) => Err(reason),
+        Err(error) => return Err(error),
+    };
+    let reason = match asked {
+        Ok(permit) => return Ok(permit),
+        Err(reason) => reason,
+    };
+    let id = MessageId::of(&caller.user, &outgoing.client_id);
+    let stored = chat.store.message(id).await?;
+    let permit = stored.and_then(|stored| may_repeat(&stored, &caller.user));
+    Ok(permit.ok_or(reason)?)
+}
+
+/// Gathers what the policy asks, and fills in who had said what is answered.
+async fn facts(
+    chat: &Chat,
+    caller: &Caller,
+    conversation: &ConversationId,
+    outgoing: &mut Outgoing,
+) -> Result<Facts, Error> {
+    let mut facts =
+        Facts { receiver_exists: true, mentions_are_there: true, answers_something: true };
+    if let Target::User(user) = &outgoing.to {
+        facts.receiver_exists = chat.store.user(user).await?.is_some();
+    }
+    if let Some(id) = outgoing.reply_to {
+        let answered = chat.store.message(id).await?;
+        let sender = answered.as_ref().map_or(&caller.user, |answered| &answered.sender).clone();
+        outgoing.content.reply_to = Some(ReplyTo { message: id, sender });
+        facts.answers_something = can_see(chat, caller, conversation, answered.as_deref()).await?;
+    }
+    let mentions = &outgoing.content.mentions;
+    if mentions.len() <= chat.rules.groups.mentions_max {
+        match &outgoing.to {
+            Target::User(user) => {
+                let is_there = |mention: &UserId| mention == user || *mention == caller.user;
+                facts.mentions_are_there = mentions.iter().all(is_there);
+            }
+            Target::Group(group) => {
+                for mention in mentions {
+                    facts.mentions_are_there &=
+                        chat.store.group_member(group, mention).await?.is_some();
+                }
+            }
+        }
+    }
+    if !(facts.mentions_are_there && facts.answers_something)
+        && let Target::Group(group) = &outgoing.to
+    {
+        // To whoever is not in the group, that is all there is to say.
+        chat.store.group(group).await?.ok_or(Reason::GroupNotFound)?;
+        chat.store.group_member(group, &caller.user).await?.ok_or(Reason::NotGroupMember)?;
+    }
+    Ok(facts)
+}
+
+async fn can_see(
+    chat: &Chat,
+    caller: &Caller,
+    conversation: &ConversationId,
+    message: Option<&Message>,
+) -> Result<bool, Error> {
+    let Some(message) = message.filter(|message| message.conversation == *conversation) else {
+        return Ok(false);
+    };
+    let standing = chat.store.standing(&caller.user, conversation).await?;
+    Ok(standing.is_some_and(|standing| visible(standing.window, message.seq)))
+}
+
+/// Nobody is mentioned twice.
+fn once_each(content: &mut Content) {
+    let mut named = BTreeSet::new();
+    content.mentions.retain(|user| named.insert(user.clone()));
 }
 
 /// The answer: the same for every retry, whatever the word list says by then.

@@ -7,10 +7,11 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use crate::Boxed;
-use crate::ids::{ConnectionId, ConversationId, LoginId, MessageId, Millis, Seq, UserId};
+use crate::ids::{ConnectionId, ConversationId, GroupId, LoginId, MessageId, Millis, Seq, UserId};
+use crate::membership::{Decision, Group, GroupFacts, GroupMember, JoinCode, JoinRequest};
 use crate::model::{
-    Change, CursorKind, Cursors, Draft, Kept, Login, Message, Profile, ProfileChange, Standing,
-    User,
+    Change, CursorKind, Cursors, Draft, Kept, Login, Message, Profile, ProfileChange, Settings,
+    SettingsChange, Standing, User,
 };
 use crate::policy::send::Permit;
 use crate::reason::{BoxError, Error, Reason};
@@ -41,6 +42,8 @@ pub enum Appended {
     Duplicate(Arc<Message>),
     /// The client id was used for other content. Nothing changed.
     Conflict,
+    /// The sender may not speak in this group now. Nothing changed.
+    Refused(Reason),
 }
 
 /// How much of a list: so many, and about so many bytes, but at least one.
@@ -59,8 +62,44 @@ impl Limit {
     }
 }
 
-/// Decides on a recall, given the message as it is. Pure: it runs inside the atomic act.
-pub type MayRecall = Box<dyn FnOnce(&Message) -> Result<(), Reason> + Send>;
+/// What a decision on a recall needs to know, as it is inside the atomic act.
+#[derive(Clone, Copy, Debug)]
+pub struct RecallFacts<'a> {
+    /// The message.
+    pub message: &'a Message,
+    /// Its group.
+    pub group: Option<&'a Group>,
+    /// Whether the asker is in that group.
+    pub is_member: bool,
+}
+
+/// Decides on a recall. Pure: it runs inside the atomic act.
+pub type MayRecall = Box<dyn FnOnce(RecallFacts<'_>) -> Result<(), Reason> + Send>;
+
+/// Decides what becomes of a group. Pure: it runs inside the atomic act.
+pub type Decide = Box<dyn FnOnce(&GroupFacts) -> Result<Decision, Reason> + Send>;
+
+/// What a decision about a group asks about.
+#[derive(Clone, Debug, Default)]
+pub struct About {
+    /// Beside the asker.
+    pub users: Vec<UserId>,
+    /// A code the group would take.
+    pub code: Option<JoinCode>,
+}
+
+/// A group after something was decided about it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Decided {
+    /// As it is now.
+    pub group: Arc<Group>,
+    /// Who came in.
+    pub joined: Vec<UserId>,
+    /// Wishes to come in that are settled.
+    pub settled: Vec<JoinRequest>,
+    /// What everybody is told.
+    pub changes: Vec<Arc<Change>>,
+}
 
 /// Who asks for a change, when, and through which socket.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -127,13 +166,14 @@ pub type Stored<'a, T> = Boxed<'a, Result<T, StoreError>>;
 pub trait Store: Send + Sync {
     // Messages
 
-    /// Stores a message in one atomic act: looks up (sender, client id), gives the next seq,
-    /// writes, makes durable, and moves the sender's cursors as [`crate::progress`] says.
+    /// Stores a message in one atomic act: looks up (sender, client id), asks
+    /// [`crate::policy::group::may_speak`] if it is for a group, gives the next seq, writes, makes
+    /// durable, and moves the sender's cursors as [`crate::progress`] says. A retry of a stored
+    /// message is a duplicate even if its sender may not speak any more.
     ///
     /// The place in the order is taken when this is *called*, not when the future is polled, so
     /// calls made one after the other get increasing seqs. Dropping the future does not undo it.
-    /// The first message of a private conversation makes both people members of it. A sender who
-    /// is no member has no cursors to move.
+    /// The first message of a private conversation makes both people members of it.
     /// An error means "unknown": the same call again gives the one outcome.
     fn append(&self, permit: Permit, draft: Draft) -> Stored<'static, Appended>;
 
@@ -163,6 +203,16 @@ pub trait Store: Send + Sync {
         asker: Asker,
         may: MayRecall,
     ) -> Stored<'_, Result<Arc<Message>, Reason>>;
+
+    /// Places in the range whose messages speak to `user`: that mention them, or everybody, or
+    /// answer them, and were not said by them. Ascending, up to `limit`.
+    fn mentions(
+        &self,
+        user: &UserId,
+        conversation: &ConversationId,
+        range: RangeInclusive<Seq>,
+        limit: usize,
+    ) -> Stored<'_, Vec<Seq>>;
 
     /// Up to `limit` changes of a conversation after a change seq, oldest first.
     fn changes(
@@ -200,7 +250,70 @@ pub trait Store: Send + Sync {
         seq: Seq,
     ) -> Stored<'_, Option<Moved>>;
 
+    /// How many messages of the range `user` sent without marking anything read.
+    fn quiet(
+        &self,
+        user: &UserId,
+        conversation: &ConversationId,
+        range: RangeInclusive<Seq>,
+    ) -> Stored<'_, u64>;
+
+    /// Changes a member's choices and returns them as they are now; `None` if they never were a
+    /// member. Durable when it returns.
+    fn update_settings(
+        &self,
+        user: &UserId,
+        conversation: &ConversationId,
+        change: SettingsChange,
+    ) -> Stored<'_, Option<Settings>>;
+
+    // Groups
+
+    /// Changes a group in one atomic act, in one order with the messages of its conversation:
+    /// gathers the facts, asks `decide`, and does what it says. Whoever comes begins with both
+    /// cursors at the newest message. Durable when it returns, and its changes are heard, in
+    /// order. A refusal changes nothing; a decision that changes nothing writes nothing.
+    fn change_group(
+        &self,
+        id: &GroupId,
+        asker: Asker,
+        about: About,
+        decide: Decide,
+    ) -> Stored<'static, Result<Decided, Reason>>;
+
+    /// A group, ended or not. Asked for every send, so it is shared, not copied.
+    fn group(&self, id: &GroupId) -> Stored<'_, Option<Arc<Group>>>;
+
+    /// The group a code leads to.
+    fn group_by_code(&self, code: &JoinCode) -> Stored<'_, Option<GroupId>>;
+
+    /// Somebody in a group; `None` if they are not in it, or it has ended.
+    fn group_member(&self, group: &GroupId, user: &UserId) -> Stored<'_, Option<GroupMember>>;
+
+    /// Up to `limit` members of a group in the order of their ids, after a given one. None once it
+    /// has ended.
+    fn group_members(
+        &self,
+        group: &GroupId,
+        after: Option<&UserId>,
+        limit: usize,
+    ) -> Stored<'_, Vec<GroupMember>>;
+
+    /// Up to `limit` people who wait to be let in, in the order of their ids, after a given one.
+    fn join_requests(
+        &self,
+        group: &GroupId,
+        after: Option<&UserId>,
+        limit: usize,
+    ) -> Stored<'_, Vec<JoinRequest>>;
+
     // Accounts
+
+    /// Notes that a user was seen. It need not outlive a crash.
+    fn seen(&self, user: &UserId, at: Millis) -> Stored<'_, ()>;
+
+    /// When a user was last seen.
+    fn last_seen(&self, user: &UserId) -> Stored<'_, Option<Millis>>;
 
     /// Creates an account; `false` if the id is taken. Durable when it returns.
     fn create_user(&self, user: User) -> Stored<'_, bool>;

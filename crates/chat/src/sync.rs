@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use crate::chat::Chat;
 use crate::command::Page;
-use crate::ids::{ConversationId, Seq};
-use crate::model::{Caller, Message, Standing};
+use crate::ids::{ConversationId, Seq, UserId};
+use crate::model::{Caller, Message, Receive, Standing};
 use crate::read::Listed;
 use crate::reason::Error;
 use crate::store::{Limit, Order};
@@ -90,8 +90,12 @@ impl Catchup {
         self.serve(chat, caller, backlogs).await.map(Some)
     }
 
-    /// What is left of a conversation for this connection, if anything.
+    /// What is left of a conversation for this connection, if anything. Of what somebody does not
+    /// want to hear, nothing.
     fn backlog(&self, standing: Standing) -> Option<Backlog> {
+        if standing.settings.receive == Receive::Blocked {
+            return None;
+        }
         let from = self.sent.get(&standing.conversation).copied();
         let after = from.unwrap_or(standing.cursors.delivered);
         let after = after.max(standing.window.min.previous());
@@ -107,9 +111,13 @@ impl Catchup {
         mut backlogs: Vec<Backlog>,
     ) -> Result<Page, Error> {
         // Whoever has waited longest is served first when there are more conversations than places.
-        backlogs.sort_by_key(|backlog| backlog.standing.updated_at);
+        // Private conversations and groups have a page each, so that neither crowds the other out.
+        let is_private = |backlog: &Backlog| backlog.standing.conversation.group().is_none();
+        backlogs.sort_by_key(|it| (!is_private(it), it.standing.updated_at()));
         let pending: u64 = backlogs.iter().map(Backlog::pending).sum();
-        let shares = share(chat.rules.resend_page, &backlogs);
+        let (private, groups) = backlogs.split_at(backlogs.partition_point(is_private));
+        let mut shares = share(chat.rules.resend_page, private);
+        shares.extend(share(chat.rules.resend_page, groups));
         let mut streams = Vec::new();
         for (backlog, share) in backlogs.iter().zip(shares).filter(|(_, share)| *share > 0) {
             let range = backlog.after.next()..=backlog.standing.visible_max();
@@ -190,6 +198,11 @@ fn merge(streams: Vec<Vec<Arc<Message>>>, bytes_max: usize) -> Vec<Arc<Message>>
     merged
 }
 
+/// Where somebody stands in all their conversations.
+pub async fn standings(chat: &Chat, user: &UserId) -> Result<Vec<Standing>, Error> {
+    Ok(chat.store.standings(user, None, usize::MAX).await?)
+}
+
 /// Where the caller stands in their conversations, by id: for a device that compares with what it
 /// has.
 pub async fn heads(
@@ -205,17 +218,19 @@ pub async fn heads(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ids::{ClientMsgId, MessageId, Millis, UserId};
-    use crate::model::{Content, Cursors, Window};
+    use crate::ids::{ClientMsgId, MessageId, Millis};
+    use crate::model::{Content, Cursors, Settings, Window};
 
     fn backlog(pending: u64) -> Backlog {
         let standing = Standing {
             conversation: ConversationId::stored("si_a_b"),
             window: Window::ALL,
             cursors: Cursors::default(),
+            own_unread: 0,
+            settings: Settings::default(),
             max_seq: Seq(pending),
             change_seq: Seq::ZERO,
-            updated_at: Millis(0),
+            newest_at: Millis(0),
         };
         Backlog { standing, after: Seq::ZERO }
     }

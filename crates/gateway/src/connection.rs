@@ -1,7 +1,7 @@
 //! What others may know of a socket: its outbox, and that it has to end.
 
-use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::collections::{BTreeMap, HashSet};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use nexo_chat::Reason;
@@ -25,6 +25,13 @@ pub struct Connection {
     pinged: AtomicU64,
     ending: OnceLock<Reason>,
     missed: Mutex<BTreeMap<ConversationId, Seq>>,
+    /// The groups it hears, to be taken out of when it goes.
+    heard: Mutex<Vec<ConversationId>>,
+    /// What its owner does not want to hear.
+    blocked: Mutex<HashSet<ConversationId>>,
+    has_blocked: AtomicBool,
+    /// How often its owner's places or choices changed since it is here.
+    unsettled: AtomicU64,
 }
 
 /// Conversations with dropped pushes that are remembered; with more, the socket ends and starts
@@ -44,7 +51,64 @@ impl Connection {
             pinged: AtomicU64::new(0),
             ending: OnceLock::new(),
             missed: Mutex::default(),
+            heard: Mutex::default(),
+            blocked: Mutex::default(),
+            has_blocked: AtomicBool::new(false),
+            unsettled: AtomicU64::new(0),
         }
+    }
+
+    /// Notes that it hears a group.
+    pub fn hears(&self, conversation: ConversationId) {
+        self.heard.lock().unwrap_or_else(PoisonError::into_inner).push(conversation);
+    }
+
+    /// Notes that it does not hear a group any more.
+    pub fn hears_no_more(&self, conversation: &ConversationId) {
+        let mut heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
+        heard.retain(|heard| heard != conversation);
+    }
+
+    /// The groups it hears; forgets them.
+    pub fn take_heard(&self) -> Vec<ConversationId> {
+        std::mem::take(&mut *self.heard.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Its owner's places or choices changed: whoever is reading them looks again.
+    pub fn unsettle(&self) {
+        self.unsettled.fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// How often they changed.
+    pub fn unsettled(&self) -> u64 {
+        self.unsettled.load(Ordering::SeqCst)
+    }
+
+    /// Its owner does not want to hear of these, and of no others.
+    pub fn block_only(&self, conversations: HashSet<ConversationId>) {
+        let mut blocked = self.blocked();
+        *blocked = conversations;
+        self.has_blocked.store(!blocked.is_empty(), Ordering::SeqCst);
+    }
+
+    /// Its owner does not want to hear of this one, or does again.
+    pub fn block(&self, conversation: &ConversationId, on: bool) {
+        let mut blocked = self.blocked();
+        if on {
+            blocked.insert(conversation.clone());
+        } else {
+            blocked.remove(conversation);
+        }
+        self.has_blocked.store(!blocked.is_empty(), Ordering::SeqCst);
+    }
+
+    /// Whether its owner does not want to hear of this one.
+    pub fn blocks(&self, conversation: &ConversationId) -> bool {
+        self.has_blocked.load(Ordering::SeqCst) && self.blocked().contains(conversation)
+    }
+
+    fn blocked(&self) -> MutexGuard<'_, HashSet<ConversationId>> {
+        self.blocked.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Notes that the push of a message, or of something that happened to it, was dropped.

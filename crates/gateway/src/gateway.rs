@@ -9,6 +9,7 @@ use nexo_wire::typed::Limits;
 use tokio::sync::watch;
 
 use crate::delivery::Delivery;
+use crate::groups::Groups;
 use crate::measure::Measures;
 use crate::options::Options;
 use crate::recalls::Recalls;
@@ -24,6 +25,8 @@ pub struct Gateway {
     pub limits: Limits,
     /// Who is here.
     pub roster: Arc<Roster>,
+    /// Who of them hears which group.
+    pub groups: Arc<Groups>,
     /// What was recalled a moment ago.
     pub recalls: Arc<Recalls>,
     /// What is counted.
@@ -44,9 +47,12 @@ impl Gateway {
     ) -> Arc<Self> {
         let roster = Arc::new(Roster::default());
         let measures = Arc::new(Measures::default());
+        let groups = Arc::new(Groups::default());
         let recalls = Arc::new(Recalls::default());
         chat.bus.subscribe(Arc::new(Delivery {
             roster: Arc::clone(&roster),
+            groups: Arc::clone(&groups),
+            rules: chat.rules.groups,
             recalls: Arc::clone(&recalls),
             clock: Arc::clone(&chat.clock),
             measures: Arc::clone(&measures),
@@ -59,6 +65,7 @@ impl Gateway {
             chat,
             options,
             roster,
+            groups,
             recalls,
             measures,
             metrics_page,

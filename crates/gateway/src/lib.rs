@@ -7,6 +7,7 @@
 //! - [`outbox`]: what waits to be written to one socket, bounded
 //! - [`connection`]: what others may know of a socket
 //! - [`roster`]: which sockets a user has here
+//! - [`groups`]: which of them hear a group
 //! - [`delivery`]: an event becomes frames in outboxes
 //! - [`recalls`]: what must not be written any more
 //! - [`sweep`]: the clockwork all sockets share: silence, expiry, slowness
@@ -16,6 +17,7 @@ pub mod connection;
 pub mod delivery;
 mod farewell;
 pub mod gateway;
+pub mod groups;
 pub mod http;
 pub mod listen;
 pub mod measure;

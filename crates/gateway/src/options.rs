@@ -78,6 +78,8 @@ impl Options {
             connection_frames_per_second: self.frames_per_second,
             user_sends_per_second: rules.user_sends_per_second,
             idle_timeout_ms: self.idle_timeout_ms,
+            group_members_max: rules.groups.members_max,
+            mentions_max: rules.groups.mentions_max,
         }
     }
 }

@@ -21,9 +21,9 @@ struct State {
 }
 
 impl Recalls {
-    /// Remembers a recall.
+    /// Remembers a recall, if it is one.
     pub fn note(&self, change: &Change) {
-        let ChangeKind::Recalled { message, .. } = change.kind;
+        let ChangeKind::Recalled { message, .. } = change.kind else { return };
         let recall = Recall { by: change.by.clone(), at: change.at };
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if state.known.insert(message, recall).is_none() {

@@ -49,7 +49,7 @@ impl Roster {
     }
 
     /// Does something for each of a user's sockets.
-    pub fn each_of(&self, user: &UserId, mut act: impl FnMut(&Connection)) {
+    pub fn each_of(&self, user: &UserId, mut act: impl FnMut(&Arc<Connection>)) {
         let shard = self.shard(user).read().unwrap_or_else(PoisonError::into_inner);
         for connection in shard.get(user).into_iter().flatten() {
             act(connection);

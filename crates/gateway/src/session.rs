@@ -11,6 +11,7 @@ use nexo_chat::command::{Answer, Command, Page, Reply};
 use nexo_chat::devices;
 use nexo_chat::ids::{ConversationId, Millis, Seq};
 use nexo_chat::model::{Caller, Message as Stored};
+use nexo_chat::policy::delivery::is_important;
 use nexo_chat::throttle::Bucket;
 use nexo_chat::{Error, Reason};
 use nexo_wire::codes::{self, Close};
@@ -70,6 +71,7 @@ struct Present {
 impl Drop for Present {
     fn drop(&mut self) {
         self.gateway.roster.remove(&self.connection.user, self.connection.id);
+        self.gateway.groups.forget(&self.connection);
         devices::leave(&self.gateway.chat, &self.caller, self.connection.id);
     }
 }
@@ -89,7 +91,10 @@ impl Session {
         };
         // Reachable first, then allowed in: an end that comes in between finds the socket.
         gateway.roster.add(Arc::clone(&connection));
-        let entered = devices::enter(&gateway.chat, &caller, id).await;
+        let entered = match devices::enter(&gateway.chat, &caller, id).await {
+            Ok(()) => gateway.groups.attend(&gateway.chat, &connection).await,
+            Err(error) => Err(error),
+        };
         if let Err(error) = entered {
             let farewell = Farewell::auth_fail(error.reason(), now);
             Measures::ended(farewell.word);
@@ -351,10 +356,12 @@ impl Session {
         let now = self.now();
         while !self.backlog.is_empty() && self.connection.outbox.has_room() {
             match self.backlog.pop_front() {
-                Some(Backlog::Message(message)) => self
-                    .gateway
-                    .recalls
-                    .write(&message, |message| self.push(typed::message(message))),
+                Some(Backlog::Message(message)) => {
+                    self.gateway.recalls.write(&message, |message| {
+                        let is_important = is_important(message, &self.connection.user);
+                        self.push(typed::message(message, is_important));
+                    });
+                }
                 Some(Backlog::Done { has_more }) => self.push(typed::resend_done(has_more, now)),
                 None => break,
             }

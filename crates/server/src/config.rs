@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::cli::Settings;
 use crate::environment;
+use crate::group_settings::{Groups, Receipts};
 
 /// The example file: every setting with its default and what it means.
 pub(crate) const EXAMPLE: &str = include_str!("../../../config.example.toml");
@@ -23,6 +24,8 @@ pub(crate) struct Config {
     pub(crate) limits: Limits,
     pub(crate) gateway: Gateway,
     pub(crate) messages: Messages,
+    pub(crate) groups: Groups,
+    pub(crate) receipts: Receipts,
     pub(crate) resend: Resend,
     pub(crate) embedded: Embedded,
     pub(crate) metrics: Metrics,
@@ -40,6 +43,8 @@ impl Default for Config {
             limits: Limits::default(),
             gateway: Gateway::default(),
             messages: Messages::default(),
+            groups: Groups::default(),
+            receipts: Receipts::default(),
             resend: Resend::default(),
             embedded: Embedded::default(),
             metrics: Metrics::default(),
@@ -313,6 +318,7 @@ impl Config {
             self.gateway.ping_after_ms < self.gateway.idle_timeout_ms,
             "gateway.ping_after_ms is below gateway.idle_timeout_ms",
         );
+        problems.extend(self.groups.problems());
         problems
     }
 }

@@ -5,6 +5,7 @@ mod cli;
 mod clock;
 mod config;
 mod environment;
+mod group_settings;
 mod logs;
 mod passwords;
 mod secrets;

@@ -102,6 +102,7 @@ fn rules(config: &Config) -> Rules {
         user_sends_per_second: limits.user_sends_per_second,
         user_sends_burst: burst(limits.user_sends_burst, limits.user_sends_per_second),
         registrations_per_minute: limits.registrations_per_minute,
+        groups: config.groups.rules(&config.receipts),
     }
 }
 

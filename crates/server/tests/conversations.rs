@@ -66,7 +66,9 @@ async fn bad_sends_are_refused_with_their_reason() {
         (json!({ "content": "x" }), 400, "bad_json"),
         (json!({ "msg_type": 7 }), 400, "unknown_msg_type"),
         (json!({ "msg_type": "1" }), 400, "bad_json"),
-        (json!({ "session_type": 2 }), 501, "not_implemented"),
+        (json!({ "session_type": 2 }), 400, "missing_group_id"),
+        (json!({ "session_type": 2, "group_id": "nowhere" }), 404, "group_not_found"),
+        (json!({ "session_type": 3 }), 400, "invalid_param"),
     ] {
         let mut body = text("c1", "bob", "hi");
         for (field, value) in change.as_object().unwrap() {

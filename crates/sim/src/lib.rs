@@ -5,17 +5,20 @@
 //! - [`http`]: requests, also bad ones
 //! - [`person`]: an account with its tokens
 //! - [`socket`]: a WebSocket that speaks the typed dialect
+//! - [`group`]: a group as its people use it
 //! - [`history`]: what was acknowledged, compared with what is there
 
 #![allow(clippy::missing_panics_doc, reason = "panicking is how a test fails")]
 #![allow(clippy::must_use_candidate, reason = "noisy here")]
 
+pub mod group;
 pub mod history;
 pub mod http;
 pub mod person;
 pub mod process;
 pub mod socket;
 
+pub use group::Group;
 pub use history::History;
 pub use http::{Answer, Http};
 pub use person::Person;

@@ -186,6 +186,15 @@ impl Server {
         Person::new(&self.http, id).await
     }
 
+    /// Several people at once.
+    pub async fn people<const N: usize>(&self, ids: [&str; N]) -> [Person; N] {
+        let mut people = Vec::with_capacity(N);
+        for id in ids {
+            people.push(self.person(id).await);
+        }
+        people.try_into().expect("as many as ids")
+    }
+
     /// Opens a socket that has said nothing yet.
     pub async fn socket(&self) -> Socket {
         Socket::open(&self.http.authority).await

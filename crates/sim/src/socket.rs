@@ -109,7 +109,8 @@ impl Socket {
         self.find(|frame| frame["type"] == "ACK" && frame["ackType"] == ack_type, ack_type).await
     }
 
-    async fn find(&mut self, fits: impl Fn(&Value) -> bool, what: &str) -> Value {
+    /// The next frame that fits, keeping the others for later.
+    pub async fn find(&mut self, fits: impl Fn(&Value) -> bool, what: &str) -> Value {
         if let Some(at) = self.waiting.iter().position(&fits) {
             return self.waiting.remove(at).expect("it was there");
         }
@@ -156,6 +157,11 @@ impl Socket {
     /// Sends a text to somebody and returns its ACK(saved).
     pub async fn send(&mut self, to: &str, client_id: &str, body: &str) -> Value {
         self.say(chat(to, client_id, body)).await;
+        self.answer(client_id).await
+    }
+
+    /// The ACK(saved) or the refusal of a send.
+    pub async fn answer(&mut self, client_id: &str) -> Value {
         self.find(
             |frame| {
                 frame["clientMsgId"] == client_id

@@ -6,11 +6,18 @@ use std::fs;
 use std::path::Path;
 
 use nexo_chat::ids::{
-    ClientMsgId, ConversationId, LoginId, MessageId, Millis, Platform, Seq, UserId,
+    ClientMsgId, ConversationId, GroupId, LoginId, MessageId, Millis, Platform, Seq, UserId,
 };
-use nexo_chat::model::{Content, CursorKind, Draft, Login, Profile, User};
+use nexo_chat::membership::{
+    GroupAct, GroupFacts, GroupProfile, History, JoinCode, Joining, NewGroup, Role,
+};
+use nexo_chat::model::{
+    Content, CursorKind, Draft, Login, Profile, Receive, ReplyTo, SettingsChange, User,
+};
+use nexo_chat::policy::group::decide;
 use nexo_chat::policy::send::Permit;
-use nexo_chat::store::Store;
+use nexo_chat::rules::GroupRules;
+use nexo_chat::store::{About, Asker, Store};
 use nexo_store::{Embedded, Options};
 
 #[tokio::main]
@@ -32,9 +39,44 @@ async fn main() -> Result<(), Box<dyn Error>> {
     }
     let conversation = ConversationId::private(&alice, &bob);
     store.advance(&alice, &conversation, CursorKind::Delivered, Seq(10)).await?;
+    let pinned = SettingsChange { pinned: Some(true), receive: Some(Receive::Silent) };
+    store.update_settings(&alice, &conversation, pinned).await?;
+    group(&store, &alice, &bob).await?;
     store.close().await?;
     drop(store);
     trim(&Path::new(&path).join("lsm"))
+}
+
+/// A group of both: a quiet message, a mute, and somebody who wants in.
+async fn group(store: &Embedded, alice: &UserId, bob: &UserId) -> Result<(), Box<dyn Error>> {
+    let id = GroupId::parse("group")?;
+    let new = NewGroup {
+        profile: GroupProfile { name: "Sample".into(), ..GroupProfile::default() },
+        joining: Joining::Approval,
+        history: History::Joined,
+        members: vec![bob.clone()],
+        least: 1,
+        code: JoinCode::random([1, 2, 3, 4, 5, 6, 7, 8]),
+    };
+    let (carol, message) = (UserId::parse("carol")?, "let me in".to_owned());
+    for (by, act) in [
+        (alice, GroupAct::Create(new)),
+        (alice, GroupAct::SetRole(bob.clone(), Role::Admin)),
+        (alice, GroupAct::Mute(bob.clone(), Millis(1_800_000_000_000))),
+        (&carol, GroupAct::Join { message }),
+    ] {
+        let asker = Asker { user: by.clone(), at: Millis(5000), origin: None };
+        let about = About { users: act.users().to_vec(), code: act.code().cloned() };
+        let (group, by) = (id.clone(), by.clone());
+        let decide = Box::new(move |facts: &GroupFacts| {
+            decide(&GroupRules::default(), facts, &group, &by, &act, Millis(5000))
+        });
+        store.change_group(&id, asker, about, decide).await??;
+    }
+    let quiet = draft(alice, alice, bob, 12)?;
+    let quiet = Draft { conversation: id.conversation(), marks_read: false, ..quiet };
+    store.append(Permit::for_tests(), quiet).await?;
+    Ok(())
 }
 
 fn account(id: &UserId) -> User {
@@ -70,7 +112,8 @@ fn draft(sender: &UserId, a: &UserId, b: &UserId, n: u64) -> Result<Draft, Box<d
     if n == 10 {
         content.extra.insert("colour".into(), "red".into());
         content.mentions.push(a.clone());
-        content.reply_to = Some(MessageId::of(a, &ClientMsgId::parse("client 9")?));
+        let message = MessageId::of(a, &ClientMsgId::parse("client 9")?);
+        content.reply_to = Some(ReplyTo { message, sender: a.clone() });
     }
     Ok(Draft {
         conversation: ConversationId::private(a, b),
@@ -80,6 +123,7 @@ fn draft(sender: &UserId, a: &UserId, b: &UserId, n: u64) -> Result<Draft, Box<d
         sent_at: Millis(1_700_000_000_000 + n),
         cleaned: None,
         origin: None,
+        marks_read: true,
     })
 }
 

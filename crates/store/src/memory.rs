@@ -1,24 +1,27 @@
 //! The reference engine: the shortest correct reading of the contract. Keeps nothing over a restart.
 
-use std::collections::{BTreeMap, HashMap};
+mod groups;
+mod logins;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::future::ready;
 use std::ops::RangeInclusive;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use nexo_chat::Reason;
-use nexo_chat::ids::{ConversationId, LoginId, MessageId, Millis, Seq, UserId};
+use nexo_chat::ids::{ConversationId, GroupId, LoginId, MessageId, Millis, Seq, UserId};
+use nexo_chat::membership::{Group, GroupMember, JoinCode, JoinRequest};
 use nexo_chat::model::{
     Change, ChangeKind, CursorKind, Draft, Fingerprint, Kept, Login, Message, Profile,
-    ProfileChange, Recall, Standing, User, Window,
+    ProfileChange, Recall, Settings, SettingsChange, Standing, User, Window,
 };
+use nexo_chat::policy::group::may_speak;
 use nexo_chat::policy::send::Permit;
 use nexo_chat::progress::Progress;
 use nexo_chat::store::{
-    Appended, Asker, Committed, Limit, MayRecall, Moved, Order, Rotated, SignedIn, Store,
-    StoreError, Stored,
+    About, Appended, Asker, Committed, Decide, Decided, Limit, MayRecall, Moved, Order,
+    RecallFacts, Rotated, SignedIn, Store, StoreError, Stored,
 };
-
-use crate::sign_ins::{self, LIVE_MAX};
 
 /// A store in memory.
 #[derive(Default)]
@@ -35,6 +38,15 @@ struct State {
     ids: HashMap<MessageId, (Arc<Message>, Fingerprint)>,
     changes: HashMap<ConversationId, Vec<Arc<Change>>>,
     members: BTreeMap<(UserId, ConversationId), Member>,
+    /// Messages that speak to somebody in particular.
+    mentions: BTreeMap<(UserId, ConversationId), BTreeSet<Seq>>,
+    /// Messages that speak to everybody in particular, and who said them.
+    mentions_all: HashMap<ConversationId, BTreeMap<Seq, UserId>>,
+    groups: HashMap<GroupId, Arc<Group>>,
+    group_members: BTreeMap<(GroupId, UserId), GroupMember>,
+    requests: BTreeMap<(GroupId, UserId), JoinRequest>,
+    codes: HashMap<JoinCode, GroupId>,
+    seen: HashMap<UserId, Millis>,
     users: HashMap<UserId, User>,
     logins: BTreeMap<LoginId, Login>,
     /// Refresh tokens that were replaced.
@@ -47,6 +59,15 @@ type Recalled = (Arc<Message>, Option<Arc<Change>>);
 struct Member {
     window: Window,
     progress: Progress,
+    settings: Settings,
+    /// Own messages that were sent without marking anything read.
+    quiet: BTreeSet<Seq>,
+}
+
+impl Member {
+    fn new(window: Window, progress: Progress) -> Self {
+        Self { window, progress, settings: Settings::default(), quiet: BTreeSet::new() }
+    }
 }
 
 impl Memory {
@@ -73,6 +94,11 @@ impl Memory {
     }
 }
 
+/// How many of these are in a range, which may be empty.
+fn count(seqs: &BTreeSet<Seq>, range: RangeInclusive<Seq>) -> u64 {
+    seqs.iter().filter(|seq| range.contains(seq)).count() as u64
+}
+
 fn closed() -> StoreError {
     StoreError::Unavailable("the store is closed".into())
 }
@@ -88,18 +114,29 @@ impl State {
                 Appended::Conflict
             };
         }
+        if let Some(id) = draft.conversation.group() {
+            let group = self.groups.get(&id).map(|group| &**group);
+            let member = self.group_members.get(&(id, draft.sender.clone()));
+            if let Err(reason) = may_speak(group, member, &draft) {
+                return Appended::Refused(reason);
+            }
+        }
         let seq = self.max_seq(&draft.conversation).next();
         if let (Seq(1), Some((a, b))) = (seq, draft.conversation.pair()) {
             for user in [a, b] {
-                let member = Member { window: Window::ALL, progress: Progress::default() };
+                let member = Member::new(Window::ALL, Progress::default());
                 self.members.insert((user, draft.conversation.clone()), member);
             }
         }
         if let Some(member) =
             self.members.get_mut(&(draft.sender.clone(), draft.conversation.clone()))
         {
-            member.progress.sent(seq);
+            member.progress.sent(seq, draft.marks_read);
+            if !draft.marks_read {
+                member.quiet.insert(seq);
+            }
         }
+        self.note_mentions(&draft, seq);
         let message = Arc::new(Message {
             id,
             conversation: draft.conversation.clone(),
@@ -115,10 +152,28 @@ impl State {
         Appended::Stored(message)
     }
 
+    fn note_mentions(&mut self, draft: &Draft, seq: Seq) {
+        let Draft { conversation, sender, content, .. } = draft;
+        if content.mentions_all {
+            let all = self.mentions_all.entry(conversation.clone()).or_default();
+            all.insert(seq, sender.clone());
+        }
+        let answered = content.reply_to.as_ref().map(|reply| &reply.sender);
+        for user in content.mentions.iter().chain(answered).filter(|user| *user != sender) {
+            let place = (user.clone(), conversation.clone());
+            self.mentions.entry(place).or_default().insert(seq);
+        }
+    }
+
     /// The message as it is now, and the change unless it was recalled before.
     fn recall(&mut self, id: MessageId, asker: &Asker, may: MayRecall) -> Result<Recalled, Reason> {
         let (message, fingerprint) = self.ids.get(&id).cloned().ok_or(Reason::MessageNotFound)?;
-        may(&message)?;
+        let group = message.conversation.group();
+        let is_member = group
+            .clone()
+            .is_some_and(|group| self.group_members.contains_key(&(group, asker.user.clone())));
+        let group = group.and_then(|group| self.groups.get(&group)).filter(|it| it.ended.is_none());
+        may(RecallFacts { message: &message, group: group.map(|group| &**group), is_member })?;
         if message.recalled.is_some() {
             return Ok((message, None));
         }
@@ -129,20 +184,33 @@ impl State {
         if let Some(place) = all.iter_mut().find(|place| place.id == id) {
             *place = Arc::clone(&recalled);
         }
-        let changes = self.changes.entry(message.conversation.clone()).or_default();
+        let kind =
+            ChangeKind::Recalled { message: id, seq: message.seq, sender: message.sender.clone() };
+        let change = self.note(&message.conversation, asker, kind);
+        Ok((recalled, Some(change)))
+    }
+
+    /// Writes a change under the next change seq.
+    fn note(
+        &mut self,
+        conversation: &ConversationId,
+        asker: &Asker,
+        kind: ChangeKind,
+    ) -> Arc<Change> {
+        let changes = self.changes.entry(conversation.clone()).or_default();
         let change = Arc::new(Change {
-            conversation: message.conversation.clone(),
+            conversation: conversation.clone(),
             seq: Seq(changes.len() as u64 + 1),
             by: asker.user.clone(),
             at: asker.at,
-            kind: ChangeKind::Recalled {
-                message: id,
-                seq: message.seq,
-                sender: message.sender.clone(),
-            },
+            kind,
         });
         changes.push(Arc::clone(&change));
-        Ok((recalled, Some(change)))
+        change
+    }
+
+    fn change_seq(&self, conversation: &ConversationId) -> Seq {
+        Seq(self.changes.get(conversation).map_or(0, |all| all.len() as u64))
     }
 
     fn newest(&self, conversation: &ConversationId) -> Option<&Arc<Message>> {
@@ -154,14 +222,34 @@ impl State {
     }
 
     fn standing(&self, conversation: &ConversationId, member: &Member) -> Standing {
-        Standing {
+        let group = conversation.group().and_then(|group| self.groups.get(&group));
+        let ended = group.and_then(|group| group.ended);
+        let mut standing = Standing {
             conversation: conversation.clone(),
-            window: member.window,
+            window: member.window.until(ended.map(|ended| ended.edge)),
             cursors: member.progress.cursors,
+            own_unread: 0,
+            settings: member.settings,
             max_seq: self.max_seq(conversation),
-            change_seq: Seq(self.changes.get(conversation).map_or(0, |all| all.len() as u64)),
-            updated_at: self.newest(conversation).map_or(Millis(0), |message| message.sent_at),
-        }
+            change_seq: self.change_seq(conversation),
+            newest_at: self.newest(conversation).map_or(Millis(0), |message| message.sent_at),
+        };
+        let above = (standing.read_from().next(), standing.visible_max());
+        standing.own_unread = count(&member.quiet, above.0..=above.1);
+        standing
+    }
+
+    fn mentions(
+        &self,
+        user: &UserId,
+        conversation: &ConversationId,
+        range: &RangeInclusive<Seq>,
+    ) -> BTreeSet<Seq> {
+        let all = self.mentions_all.get(conversation).into_iter().flatten();
+        let by_others = all.filter(|(_, sender)| *sender != user).map(|(seq, _)| seq);
+        let named = self.mentions.get(&(user.clone(), conversation.clone()));
+        let both = by_others.chain(named.into_iter().flatten());
+        both.filter(|seq| range.contains(seq)).copied().collect()
     }
 
     fn advance(
@@ -176,65 +264,23 @@ impl State {
         progress.acknowledged(kind, seq.min(visible_max));
         Some(Moved { before, after: progress.cursors })
     }
-
-    fn end_logins(&mut self, user: &UserId, which: &dyn Fn(&Login) -> bool) -> Vec<LoginId> {
-        let picked = self.logins.values_mut().filter(|login| login.user == *user && !login.ended);
-        let mut ended = Vec::new();
-        for login in picked.filter(|login| which(login)) {
-            login.ended = true;
-            ended.push(login.id);
-        }
-        ended
-    }
-
-    fn create_login(&mut self, mut login: Login, version: u64, now: Millis) -> Option<SignedIn> {
-        if self.users.get(&login.user)?.session_version != version {
-            return None;
-        }
-        let mine = self.logins.values().filter(|old| old.user == login.user);
-        login.created_at = sign_ins::begin(login.created_at, mine);
-        self.logins.retain(|_, old| old.user != login.user || sign_ins::is_live(old, now));
-        let mine = self.logins.values().filter(|old| old.user == login.user);
-        let ended = sign_ins::too_many(mine, LIVE_MAX - 1);
-        for old in &ended {
-            if let Some(old) = self.logins.get_mut(old) {
-                old.ended = true;
-            }
-        }
-        self.logins.insert(login.id, login.clone());
-        Some(SignedIn { login, ended })
-    }
-
-    fn rotate(
-        &mut self,
-        old_hash: [u8; 32],
-        new_hash: [u8; 32],
-        expires_at: Millis,
-        now: Millis,
-        grace_ms: u64,
-    ) -> Rotated {
-        let used = self.used.get(&old_hash).copied();
-        let knows = |login: &&mut Login| login.refresh_hash == old_hash || used == Some(login.id);
-        let Some(login) = self.logins.values_mut().find(knows) else { return Rotated::Unknown };
-        let id = login.id;
-        let rotated = sign_ins::rotate(login, old_hash, new_hash, expires_at, now, grace_ms);
-        if let Rotated::Done(_) = rotated {
-            self.used.insert(old_hash, id);
-        }
-        rotated
-    }
 }
 
 impl Store for Memory {
     fn append(&self, _permit: Permit, draft: Draft) -> Stored<'static, Appended> {
         let _order = self.order.lock().unwrap_or_else(PoisonError::into_inner);
         let origin = draft.origin;
-        let outcome = {
+        let group = draft.conversation.group();
+        let (outcome, members) = {
             let mut state = self.state();
-            if state.closed { Err(closed()) } else { Ok(state.append(draft)) }
+            let members =
+                group.and_then(|group| state.groups.get(&group)).map_or(0, |it| it.members);
+            let outcome = if state.closed { Err(closed()) } else { Ok(state.append(draft)) };
+            (outcome, members)
         };
         if let (Ok(Appended::Stored(message)), Some(listener)) = (&outcome, self.listener.get()) {
-            listener.committed(&[Kept::Message { message: Arc::clone(message), origin }]);
+            let message = Arc::clone(message);
+            listener.committed(&[Kept::Message { message, origin, members }]);
         }
         Box::pin(ready(outcome))
     }
@@ -293,6 +339,18 @@ impl Store for Memory {
         Box::pin(ready(outcome.map(|recalled| recalled.map(|(message, _)| message))))
     }
 
+    fn mentions(
+        &self,
+        user: &UserId,
+        conversation: &ConversationId,
+        range: RangeInclusive<Seq>,
+        limit: usize,
+    ) -> Stored<'_, Vec<Seq>> {
+        self.act(|state| {
+            state.mentions(user, conversation, &range).into_iter().take(limit).collect()
+        })
+    }
+
     fn changes(
         &self,
         conversation: &ConversationId,
@@ -339,6 +397,103 @@ impl Store for Memory {
         seq: Seq,
     ) -> Stored<'_, Option<Moved>> {
         self.act(|state| state.advance(&(user.clone(), conversation.clone()), kind, seq))
+    }
+
+    fn quiet(
+        &self,
+        user: &UserId,
+        conversation: &ConversationId,
+        range: RangeInclusive<Seq>,
+    ) -> Stored<'_, u64> {
+        self.act(|state| {
+            let member = state.members.get(&(user.clone(), conversation.clone()));
+            member.map_or(0, |member| count(&member.quiet, range))
+        })
+    }
+
+    fn update_settings(
+        &self,
+        user: &UserId,
+        conversation: &ConversationId,
+        change: SettingsChange,
+    ) -> Stored<'_, Option<Settings>> {
+        self.change(|state| {
+            let member = state.members.get_mut(&(user.clone(), conversation.clone()))?;
+            member.settings = member.settings.with(change);
+            Some(member.settings)
+        })
+    }
+
+    fn change_group(
+        &self,
+        id: &GroupId,
+        asker: Asker,
+        about: About,
+        decide: Decide,
+    ) -> Stored<'static, Result<Decided, Reason>> {
+        let _order = self.order.lock().unwrap_or_else(PoisonError::into_inner);
+        let outcome = {
+            let mut state = self.state();
+            if state.closed {
+                Err(closed())
+            } else {
+                Ok(state.change_group(id, &asker, about, decide))
+            }
+        };
+        if let (Ok(Ok(decided)), Some(listener)) = (&outcome, self.listener.get()) {
+            let origin = asker.origin;
+            let kept = |change: &Arc<Change>| Kept::Change { change: Arc::clone(change), origin };
+            let kept: Vec<Kept> = decided.changes.iter().map(kept).collect();
+            if !kept.is_empty() {
+                listener.committed(&kept);
+            }
+        }
+        Box::pin(ready(outcome))
+    }
+
+    fn group(&self, id: &GroupId) -> Stored<'_, Option<Arc<Group>>> {
+        self.act(|state| state.groups.get(id).cloned())
+    }
+
+    fn group_by_code(&self, code: &JoinCode) -> Stored<'_, Option<GroupId>> {
+        self.act(|state| state.codes.get(code).cloned())
+    }
+
+    fn group_member(&self, group: &GroupId, user: &UserId) -> Stored<'_, Option<GroupMember>> {
+        self.act(|state| state.group_member(group, user).cloned())
+    }
+
+    fn group_members(
+        &self,
+        group: &GroupId,
+        after: Option<&UserId>,
+        limit: usize,
+    ) -> Stored<'_, Vec<GroupMember>> {
+        self.act(|state| match state.groups.get(group) {
+            Some(it) if it.ended.is_none() => {
+                groups::page(&state.group_members, group, after, limit)
+            }
+            _ => Vec::new(),
+        })
+    }
+
+    fn join_requests(
+        &self,
+        group: &GroupId,
+        after: Option<&UserId>,
+        limit: usize,
+    ) -> Stored<'_, Vec<JoinRequest>> {
+        self.act(|state| groups::page(&state.requests, group, after, limit))
+    }
+
+    fn seen(&self, user: &UserId, at: Millis) -> Stored<'_, ()> {
+        self.change(|state| {
+            state.seen.insert(user.clone(), at);
+        })
+    }
+
+    fn last_seen(&self, user: &UserId) -> Stored<'_, Option<Millis>> {
+        self.act(|state| state.seen.get(user).copied())
     }
 
     fn create_user(&self, user: User) -> Stored<'_, bool> {

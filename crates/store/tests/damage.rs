@@ -30,6 +30,7 @@ fn draft(to: &str, n: u64, bytes: usize) -> Draft {
         sent_at: Millis(n),
         cleaned: None,
         origin: None,
+        marks_read: true,
     }
 }
 

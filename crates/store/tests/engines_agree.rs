@@ -10,11 +10,20 @@ use std::sync::Arc;
 use proptest::prelude::*;
 
 use nexo_chat::ids::{
-    ClientMsgId, ConversationId, LoginId, MessageId, Millis, Platform, Seq, UserId,
+    ClientMsgId, ConversationId, GroupId, LoginId, MessageId, Millis, Platform, Seq, UserId,
 };
-use nexo_chat::model::{Content, CursorKind, Draft, Login, Profile, ProfileChange, User};
+use nexo_chat::membership::{
+    GroupAct, GroupChange, GroupFacts, GroupProfile, History, JoinCode, Joining, NewGroup, Role,
+};
+use nexo_chat::model::{
+    Content, CursorKind, Draft, Login, Profile, ProfileChange, Receive, ReplyTo, SettingsChange,
+    User,
+};
+use nexo_chat::policy::group::decide;
+use nexo_chat::policy::recall::may_recall;
 use nexo_chat::policy::send::Permit;
-use nexo_chat::store::{Limit, Order, Store};
+use nexo_chat::rules::{GroupRules, Rules};
+use nexo_chat::store::{About, Asker, Limit, Order, RecallFacts, Store};
 use nexo_store::{Embedded, Memory};
 
 const PEOPLE: [&str; 4] = ["a", "b", "a.", "Zed"];
@@ -22,6 +31,11 @@ const PEOPLE: [&str; 4] = ["a", "b", "a.", "Zed"];
 #[derive(Clone, Debug)]
 enum Call {
     Append { from: usize, to: usize, client_id: u8, text: u8, at: u64 },
+    Recall { by: usize, of: usize, client_id: u8, at: u64 },
+    Group { by: usize, whom: usize, what: u8, at: u64 },
+    Choose { user: usize, a: usize, b: usize, pinned: Option<bool>, blocked: bool },
+    Marks { user: usize, a: usize, b: usize, from: u64, to: u64 },
+    Look { user: usize },
     Message { of: usize, client_id: u8 },
     Messages { a: usize, b: usize, from: u64, to: u64, limit: usize, descending: bool },
     Standing { user: usize, a: usize, b: usize },
@@ -44,6 +58,16 @@ fn calls() -> impl Strategy<Value = Call> {
         12 => (who(), who(), 0..20_u8, 0..2_u8, 0..99_u64)
             .prop_map(|(from, to, client_id, text, at)| Call::Append { from, to, client_id, text, at }),
         2 => (who(), 0..20_u8).prop_map(|(of, client_id)| Call::Message { of, client_id }),
+        3 => (who(), who(), 0..20_u8, 0..200_u64)
+            .prop_map(|(by, of, client_id, at)| Call::Recall { by, of, client_id, at }),
+        14 => (who(), who(), 0..24_u8, 0..99_u64)
+            .prop_map(|(by, whom, what, at)| Call::Group { by, whom, what, at }),
+        2 => (who(), who(), who(), proptest::option::of(any::<bool>()), any::<bool>()).prop_map(
+            |(user, a, b, pinned, blocked)| Call::Choose { user, a, b, pinned, blocked }
+        ),
+        3 => (who(), who(), who(), 0..12_u64, 0..12_u64)
+            .prop_map(|(user, a, b, from, to)| Call::Marks { user, a, b, from, to }),
+        3 => who().prop_map(|user| Call::Look { user }),
         4 => (who(), who(), 0..9_u64, 0..9_u64, 0..6_usize, any::<bool>()).prop_map(
             |(a, b, from, to, limit, descending)| Call::Messages { a, b, from, to, limit, descending }
         ),
@@ -72,11 +96,70 @@ fn user(n: usize) -> UserId {
 
 fn pair(a: usize, b: usize) -> ConversationId {
     // Nobody talks to themselves: that becomes a group.
-    if a == b {
-        ConversationId::stored("sg_1")
-    } else {
-        ConversationId::private(&user(a), &user(b))
+    if a == b { group_id().conversation() } else { ConversationId::private(&user(a), &user(b)) }
+}
+
+fn group_id() -> GroupId {
+    GroupId::parse("g").unwrap()
+}
+
+/// Anything that can be done to the group. Some kinds twice, since they lead further.
+fn group_act(what: u8, whom: UserId, at: u64) -> GroupAct {
+    let until = Millis(at * 2);
+    match what {
+        0..=3 => GroupAct::Create(NewGroup {
+            profile: GroupProfile { name: "g".into(), ..GroupProfile::default() },
+            joining: if at.is_multiple_of(2) { Joining::Open } else { Joining::Approval },
+            history: if at.is_multiple_of(3) { History::All } else { History::Joined },
+            members: vec![whom],
+            least: 1,
+            code: JoinCode::random([what; 8]),
+        }),
+        4..=6 => GroupAct::Join { message: at.to_string() },
+        7 => GroupAct::Answer { user: whom, accept: at.is_multiple_of(2) },
+        8..=10 => GroupAct::Invite(vec![whom, user(0)]),
+        11..=13 => GroupAct::Leave,
+        14..=16 => GroupAct::Kick(whom),
+        17 => {
+            GroupAct::SetRole(whom, if at.is_multiple_of(2) { Role::Admin } else { Role::Member })
+        }
+        18 => GroupAct::Transfer(whom),
+        19 => GroupAct::Mute(whom, until),
+        20 => GroupAct::MuteAll(at.is_multiple_of(2)),
+        21 => GroupAct::Update(GroupChange {
+            name: Some(at.to_string()),
+            joining: Some(Joining::Open),
+            ..GroupChange::default()
+        }),
+        22 => GroupAct::ResetCode(JoinCode::random([what; 8])),
+        _ if at.is_multiple_of(9) => GroupAct::Dissolve,
+        _ => GroupAct::MuteAll(false),
     }
+}
+
+async fn act(store: &Arc<dyn Store>, by: UserId, act: GroupAct, at: Millis) -> String {
+    let asker = Asker { user: by.clone(), at, origin: None };
+    let about = About { users: act.users().to_vec(), code: act.code().cloned() };
+    let rules = GroupRules { code_cooldown_ms: 10, ..GroupRules::default() };
+    let decide =
+        Box::new(move |facts: &GroupFacts| decide(&rules, facts, &group_id(), &by, &act, at));
+    format!("{:?}", store.change_group(&group_id(), asker, about, decide).await.unwrap())
+}
+
+/// Everything there is to see of the group, and of one person in it.
+async fn look(store: &Arc<dyn Store>, who: &UserId) -> String {
+    let id = group_id();
+    let group = store.group(&id).await.unwrap();
+    let code = JoinCode::random([22; 8]);
+    format!(
+        "{group:?} {:?} {:?} {:?} {:?} {:?} {:?}",
+        store.group_member(&id, who).await.unwrap(),
+        store.group_members(&id, Some(who), 2).await.unwrap(),
+        store.group_members(&id, None, 9).await.unwrap(),
+        store.join_requests(&id, None, 9).await.unwrap(),
+        store.group_by_code(&code).await.unwrap(),
+        store.changes(&id.conversation(), Seq(2), 99).await.unwrap(),
+    )
 }
 
 fn client_id(n: u8) -> ClientMsgId {
@@ -102,13 +185,47 @@ async fn make(store: &Arc<dyn Store>, call: &Call, names: &mut Names) -> String 
                 conversation: pair(from, to),
                 sender: user(from),
                 client_id: client_id(id),
-                content: Content::text(text.to_string()),
+                content: Content {
+                    mentions: (at.is_multiple_of(4))
+                        .then(|| user(usize::from(id) % 4))
+                        .into_iter()
+                        .collect(),
+                    mentions_all: at.is_multiple_of(7),
+                    reply_to: (at.is_multiple_of(5)).then(|| ReplyTo {
+                        message: MessageId([9; 16]),
+                        sender: user(usize::from(id) % 3),
+                    }),
+                    ..Content::text(text.to_string())
+                },
                 sent_at: Millis(at),
                 cleaned: None,
                 origin: None,
+                marks_read: !at.is_multiple_of(3),
             };
             format!("{:?}", store.append(Permit::for_tests(), draft).await.unwrap())
         }
+        Call::Recall { by, of, client_id: id, at } => {
+            let (by, at) = (user(by), Millis(at));
+            let asker = Asker { user: by.clone(), at, origin: None };
+            let rules = Rules { recall_window_ms: 50, ..Rules::default() };
+            let may = Box::new(move |facts: RecallFacts<'_>| may_recall(&rules, &by, facts, at));
+            let id = MessageId::of(&user(of), &client_id(id));
+            format!("{:?}", store.recall(id, asker, may).await.unwrap())
+        }
+        Call::Group { by, whom, what, at } => {
+            act(store, user(by), group_act(what, user(whom), at), Millis(at)).await
+        }
+        Call::Choose { user: who, a, b, pinned, blocked } => {
+            let receive = blocked.then_some(Receive::Blocked);
+            let change = SettingsChange { pinned, receive };
+            format!("{:?}", store.update_settings(&user(who), &pair(a, b), change).await.unwrap())
+        }
+        Call::Marks { user: who, a, b, from, to } => {
+            let (who, place, range) = (user(who), pair(a, b), Seq(from)..=Seq(to));
+            let mentions = store.mentions(&who, &place, range.clone(), 3).await.unwrap();
+            format!("{mentions:?} {:?}", store.quiet(&who, &place, range).await.unwrap())
+        }
+        Call::Look { user: who } => look(store, &user(who)).await,
         Call::Message { of, client_id: id } => {
             let id = MessageId::of(&user(of), &client_id(id));
             format!("{:?}", store.message(id).await.unwrap())
@@ -200,6 +317,30 @@ async fn check(calls: Vec<Call>) {
         }
         let expect = make(&reference, &call, &mut expected).await;
         assert_eq!(make(&store, &call, &mut given).await, expect, "{call:?}");
+        recount(&reference).await;
+    }
+    recount(&store).await;
+}
+
+/// Unread is what a recount from scratch finds, and the cursors keep to the window.
+async fn recount(store: &Arc<dyn Store>) {
+    for who in (0..PEOPLE.len()).map(user) {
+        for standing in store.standings(&who, None, usize::MAX).await.unwrap() {
+            let visible = standing.window.min..=standing.visible_max();
+            let seen = store.messages(
+                &standing.conversation,
+                visible.clone(),
+                Limit::of(usize::MAX),
+                Order::Ascending,
+            );
+            let is_unread =
+                |seq: Seq, sender: &UserId| seq > standing.cursors.read && *sender != who;
+            let seen = seen.await.unwrap();
+            let unread = seen.iter().filter(|it| is_unread(it.seq, &it.sender)).count();
+            assert_eq!(standing.unread(), unread as u64, "{who} in {standing:?}");
+            assert!(standing.cursors.read <= standing.visible_max(), "{who} in {standing:?}");
+            assert!(standing.cursors.delivered <= standing.visible_max(), "{who} in {standing:?}");
+        }
     }
 }
 

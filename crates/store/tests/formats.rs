@@ -8,8 +8,11 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use nexo_chat::ids::{ClientMsgId, ConversationId, LoginId, MessageId, Millis, Seq, UserId};
-use nexo_chat::model::{Content, Cursors, Draft};
+use nexo_chat::ids::{
+    ClientMsgId, ConversationId, GroupId, LoginId, MessageId, Millis, Seq, UserId,
+};
+use nexo_chat::membership::Role;
+use nexo_chat::model::{Content, Cursors, Draft, Receive, ReplyTo, Settings};
 use nexo_chat::policy::send::Permit;
 use nexo_chat::store::{Appended, Limit, Order, Store};
 use nexo_store::Embedded;
@@ -23,6 +26,22 @@ fn copy_of(version: &str) -> tempfile::TempDir {
         fs::create_dir_all(keyspace.unwrap().path().join("tables")).unwrap();
     }
     target
+}
+
+async fn check_group(store: &Arc<dyn Store>, alice: &UserId, bob: &UserId) {
+    let id = GroupId::parse("group").unwrap();
+    let group = store.group(&id).await.unwrap().unwrap();
+    assert_eq!((&*group.profile.name, group.members, group.requests), ("Sample", 2, 1));
+    assert_eq!((group.role(alice), group.role(bob)), (Role::Owner, Role::Admin));
+    let muted = store.group_member(&id, bob).await.unwrap().unwrap();
+    assert_eq!(muted.muted_until, Millis(1_800_000_000_000));
+    assert_eq!(store.group_by_code(&group.code).await.unwrap(), Some(id.clone()));
+    let wishes = store.join_requests(&id, None, 9).await.unwrap();
+    assert_eq!((wishes.len(), &*wishes[0].message), (1, "let me in"));
+    let changes = store.changes(&id.conversation(), Seq(0), 9).await.unwrap();
+    assert_eq!(changes.len(), 3);
+    let standing = store.standing(alice, &id.conversation()).await.unwrap().unwrap();
+    assert_eq!((standing.unread(), standing.own_unread, standing.cursors.read), (0, 1, Seq(0)));
 }
 
 #[tokio::test]
@@ -47,10 +66,12 @@ async fn format_1_opens() {
     assert_eq!(last.extra["colour"], "red");
     assert_eq!(last.mentions, std::slice::from_ref(&alice));
     let ninth = MessageId::of(&alice, &ClientMsgId::parse("client 9").unwrap());
-    assert_eq!(last.reply_to, Some(ninth));
+    assert_eq!(last.reply_to, Some(ReplyTo { message: ninth, sender: alice.clone() }));
 
     let standing = store.standing(&alice, &conversation).await.unwrap().unwrap();
     assert_eq!(standing.cursors, Cursors { delivered: Seq(10), read: Seq(9) });
+    assert_eq!(standing.settings, Settings { pinned: true, receive: Receive::Silent });
+    check_group(&store, &alice, &bob).await;
     let account = store.user(&bob).await.unwrap().unwrap();
     assert_eq!((&*account.profile.nickname, &*account.profile.avatar), ("BOB", "picture"));
     let login = store.login(LoginId([1; 16])).await.unwrap().unwrap();
@@ -66,6 +87,7 @@ async fn format_1_opens() {
         sent_at: Millis(0),
         cleaned: None,
         origin: None,
+        marks_read: true,
     };
     let retry = store.append(Permit::for_tests(), draft(3)).await.unwrap();
     assert_eq!(retry, Appended::Duplicate(Arc::clone(&read[2])));

@@ -28,6 +28,7 @@ fn append(store: &Arc<Embedded>, n: u64) -> Stored<'static, Appended> {
         sent_at: Millis(n),
         cleaned: None,
         origin: None,
+        marks_read: true,
     };
     store.append(Permit::for_tests(), draft)
 }

@@ -3,15 +3,19 @@
 
 use nexo_chat::Reason;
 use nexo_chat::Reason::{
-    AckNotAllowed, AuthTimeout, BadJson, BadMsgId, BadNickname, BadPassword, BadProfile,
-    BadServerMsgId, BadUserId, BodyTooLong, CannotSendToSelf, ClientMsgIdConflict,
-    ConversationNotFound, Forbidden, FrameTooLarge, IdleTimeout, InternalError, InvalidParam,
-    InvalidRefreshToken, InvalidToken, Kicked, LoginFailed, MessageNotFound, MethodNotAllowed,
-    MissingAckType, MissingBody, MissingMsgId, MissingServerMsgId, MissingTo, MissingToken,
-    MissingType, NotFound, NotImplemented, NotMessageSender, OriginNotAllowed, ReauthUidMismatch,
-    RevokeTimeout, ServerBusy, SessionInvalid, ShuttingDown, SlowConsumer, TokenExpired,
-    TooManyConnections, TooManyRequests, Unauthorized, UnknownAckType, UnknownMsgType, UserExists,
-    UserNotFound,
+    AckNotAllowed, AlreadyMember, AuthTimeout, BadGroupName, BadGroupProfile, BadJson, BadMsgId,
+    BadNickname, BadPassword, BadProfile, BadServerMsgId, BadUserId, BodyTooLong,
+    CannotDeletePrivate, CannotSendToSelf, CannotTouchAdmin, CannotTouchOwner, ClientMsgIdConflict,
+    ConversationNotFound, CooldownNotReached, Forbidden, FrameTooLarge, GroupDissolved, GroupFull,
+    GroupMuted, GroupNotFound, GroupSpeakMuted, GroupTooSmall, IdleTimeout, InternalError,
+    InvalidParam, InvalidRefreshToken, InvalidToken, JoinNotAllowed, JoinRequestNotFound, Kicked,
+    LoginFailed, MentionNotMember, MessageNotFound, MethodNotAllowed, MissingAckType, MissingBody,
+    MissingGroupId, MissingMsgId, MissingServerMsgId, MissingTo, MissingToken, MissingType,
+    NotFound, NotGroupAdmin, NotGroupMember, NotGroupOwner, NotImplemented, NotMessageSender,
+    OriginNotAllowed, OwnerMustTransfer, ReauthUidMismatch, RevokeTimeout, ServerBusy,
+    SessionInvalid, ShuttingDown, SlowConsumer, TargetIsSelf, TargetNotMember, TokenExpired,
+    TooManyAdmins, TooManyConnections, TooManyJoinRequests, TooManyMentions, TooManyRequests,
+    TooManyUsers, Unauthorized, UnknownAckType, UnknownMsgType, UserExists, UserNotFound,
 };
 
 /// One reason on the wire.
@@ -98,6 +102,33 @@ pub fn row(reason: Reason) -> Row {
         CannotSendToSelf => row("cannot_send_to_self", 1001, 206, 400, Stays),
         UnknownMsgType => row("unknown_msg_type", 1001, 305, 400, Stays),
         ClientMsgIdConflict => row("client_msg_id_conflict", 4002, 5, 409, Stays),
+        MentionNotMember => row("mention_not_member", 1001, 2, 400, Stays),
+        TooManyMentions => row("too_many_mentions", 1001, 2, 400, Stays),
+        MissingGroupId => row("missing_group_id", 1001, 2, 400, Stays),
+        GroupNotFound => row("group_not_found", 3001, 500, 404, Stays),
+        GroupDissolved => row("group_dissolved", 3002, 507, 410, Stays),
+        NotGroupMember => row("not_group_member", 3003, 503, 403, Stays),
+        TargetNotMember => row("target_not_member", 3003, 503, 404, Stays),
+        TargetIsSelf => row("target_is_self", 1001, 206, 400, Stays),
+        AlreadyMember => row("already_member", 3005, 504, 409, Stays),
+        NotGroupOwner => row("not_group_owner", 3006, 506, 403, Stays),
+        NotGroupAdmin => row("not_group_admin", 3007, 505, 403, Stays),
+        CannotTouchOwner => row("cannot_touch_owner", 3008, 510, 403, Stays),
+        CannotTouchAdmin => row("cannot_touch_admin", 3006, 516, 403, Stays),
+        OwnerMustTransfer => row("owner_must_transfer", 3008, 515, 409, Stays),
+        JoinNotAllowed => row("join_not_allowed", 1007, 509, 403, Stays),
+        JoinRequestNotFound => row("join_request_not_found", 1005, 4, 404, Stays),
+        GroupSpeakMuted => row("group_speak_muted", 1007, 512, 403, Stays),
+        GroupMuted => row("group_muted", 1007, 511, 403, Stays),
+        GroupFull => row("group_full", 1007, 502, 409, Stays),
+        TooManyAdmins => row("too_many_admins", 1007, 514, 409, Stays),
+        TooManyJoinRequests => row("too_many_join_requests", 1007, 509, 409, Stays),
+        GroupTooSmall => row("group_too_small", 1001, 517, 400, Stays),
+        BadGroupName => row("bad_group_name", 1001, 513, 400, Stays),
+        BadGroupProfile => row("bad_group_profile", 1001, 2, 400, Stays),
+        TooManyUsers => row("too_many_users", 1001, 2, 400, Stays),
+        CooldownNotReached => row("cooldown_not_reached", 1006, 7, 429, Stays),
+        CannotDeletePrivate => row("cannot_delete_private", 1007, 313, 403, Stays),
         NotMessageSender => row("not_message_sender", 1004, 302, 403, Stays),
         RevokeTimeout => row("revoke_timeout", 1004, 301, 403, Stays),
         MissingAckType => row("missing_ack_type", 1001, 2, 400, Stays),
@@ -146,6 +177,20 @@ mod tests {
     fn every_reason_has_its_own_word() {
         let words: HashSet<&str> = Reason::ALL.iter().map(|reason| row(*reason).typed).collect();
         assert_eq!(words.len(), Reason::ALL.len());
+    }
+
+    #[test]
+    fn the_word_of_a_reason_is_its_name() {
+        for reason in Reason::ALL {
+            let mut word = String::new();
+            for letter in format!("{reason:?}").chars() {
+                if letter.is_ascii_uppercase() && !word.is_empty() {
+                    word.push('_');
+                }
+                word.push(letter.to_ascii_lowercase());
+            }
+            assert_eq!(row(*reason).typed, word);
+        }
     }
 
     #[test]

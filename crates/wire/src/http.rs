@@ -1,15 +1,13 @@
-//! The bodies of HTTP answers: `{code, message, data, request_id}`, and `reason` on errors.
-
-use std::sync::Arc;
+//! The envelope of HTTP answers, `{code, message, data, request_id}` and `reason` on errors, and the
+//! bodies about people and about what a device has.
 
 use nexo_chat::Reason;
 use nexo_chat::auth::Tokens;
-use nexo_chat::model::{Change, ChangeKind, Message, Standing, User};
-use nexo_chat::read::Line;
+use nexo_chat::model::{Standing, User};
+use nexo_chat::presence::Presence;
 use serde::{Serialize, Serializer};
 
-use crate::codes;
-use crate::typed;
+use crate::{codes, words};
 
 /// The envelope of every answer.
 #[derive(Debug, Serialize)]
@@ -100,126 +98,47 @@ impl SignedIn {
     }
 }
 
-/// A stored message, as document 000's paths show it.
+/// Whether somebody is online, and on what devices.
 #[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct MessageEntity {
-    id: String,
-    chat_type: &'static str,
-    single_chat_id: String,
-    from_user_id: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    to_user_id: Option<String>,
-    msg_type: &'static str,
-    content: String,
-    #[serde(skip_serializing_if = "std::collections::BTreeMap::is_empty")]
-    extra: std::collections::BTreeMap<String, String>,
-    /// 1 saved, 4 revoked, by the numbers of document 000.
+pub struct OnlineStatus {
+    user_id: String,
+    /// 1 online, 0 not, or not the caller's to know.
     status: i32,
-    msg_seq: String,
-    client_msg_id: String,
-    server_msg_id: String,
-    created_at: u64,
-    updated_at: u64,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    detail_platform_status: Vec<PlatformStatus>,
+    /// When they were last here, if they are not and it is the caller's to know.
     #[serde(skip_serializing_if = "Option::is_none")]
-    revoked_at: Option<u64>,
+    last_seen_at: Option<u64>,
 }
 
-impl From<&Message> for MessageEntity {
-    fn from(message: &Message) -> Self {
-        Self {
-            id: message.id.to_string(),
-            chat_type: "SINGLE",
-            single_chat_id: message.conversation.to_string(),
-            from_user_id: message.sender.to_string(),
-            to_user_id: message.conversation.peer_of(&message.sender).map(|to| to.to_string()),
-            msg_type: typed::kind_name(message.content.kind),
-            content: String::from_utf8_lossy(&message.content.body).into_owned(),
-            extra: message.content.extra.clone(),
-            status: if message.recalled.is_some() { 4 } else { 1 },
-            msg_seq: message.seq.to_string(),
-            client_msg_id: message.client_id.as_str().to_owned(),
-            server_msg_id: message.id.to_string(),
-            created_at: message.sent_at.0,
-            updated_at: message.recalled.as_ref().map_or(message.sent_at, |recall| recall.at).0,
-            revoked_at: message.recalled.as_ref().map(|recall| recall.at.0),
-        }
-    }
-}
-
-/// A change, in the words of document 003.
 #[derive(Debug, Serialize)]
-pub struct ChangeEntity {
-    conversation_id: String,
-    change_seq: u64,
-    kind: &'static str,
-    operator_id: String,
-    server_msg_id: String,
-    seq: u64,
-    at: u64,
+struct PlatformStatus {
+    platform_id: i32,
+    platform_name: &'static str,
 }
 
-impl From<&Arc<Change>> for ChangeEntity {
-    fn from(change: &Arc<Change>) -> Self {
-        let ChangeKind::Recalled { message, seq, .. } = &change.kind;
+impl From<&Presence> for OnlineStatus {
+    fn from(presence: &Presence) -> Self {
+        let mut platforms: Vec<i32> =
+            presence.places.iter().map(|place| place.platform.0).collect();
+        platforms.sort_unstable();
+        platforms.dedup();
+        let shown = |platform_id| PlatformStatus {
+            platform_id,
+            platform_name: match platform_id {
+                1 => "iOS",
+                2 => "Android",
+                3 => "Windows",
+                4 => "macOS",
+                5 => "Web",
+                _ => "unknown",
+            },
+        };
         Self {
-            conversation_id: change.conversation.to_string(),
-            change_seq: change.seq.0,
-            kind: "recalled",
-            operator_id: change.by.to_string(),
-            server_msg_id: message.to_string(),
-            seq: seq.0,
-            at: change.at.0,
-        }
-    }
-}
-
-/// A line of the conversation list, as document 000's paths show it.
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct ConversationLine {
-    single_chat_id: String,
-    peer_user_id: String,
-    updated_at: u64,
-    unread_count: u64,
-    max_msg_seq: String,
-    my_last_read_msg_seq: String,
-    peer_last_read_msg_seq: String,
-    last_message: Option<MessageEntity>,
-}
-
-impl From<&Line> for ConversationLine {
-    fn from(line: &Line) -> Self {
-        Self {
-            single_chat_id: line.standing.conversation.to_string(),
-            peer_user_id: line.peer.to_string(),
-            updated_at: line.standing.updated_at.0,
-            unread_count: line.standing.unread(),
-            max_msg_seq: line.standing.visible_max().to_string(),
-            my_last_read_msg_seq: line.standing.cursors.read.to_string(),
-            peer_last_read_msg_seq: line.peer_read.to_string(),
-            last_message: line.last_message.as_deref().map(MessageEntity::from),
-        }
-    }
-}
-
-/// How far both people of a private conversation have read.
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct MemberState {
-    single_chat_id: String,
-    peer_user_id: String,
-    my_last_read_msg_seq: String,
-    peer_last_read_msg_seq: String,
-}
-
-impl From<&Line> for MemberState {
-    fn from(line: &Line) -> Self {
-        Self {
-            single_chat_id: line.standing.conversation.to_string(),
-            peer_user_id: line.peer.to_string(),
-            my_last_read_msg_seq: line.standing.cursors.read.to_string(),
-            peer_last_read_msg_seq: line.peer_read.to_string(),
+            user_id: presence.user.to_string(),
+            status: i32::from(!presence.places.is_empty()),
+            detail_platform_status: platforms.into_iter().map(shown).collect(),
+            last_seen_at: presence.last_seen.map(|at| at.0),
         }
     }
 }
@@ -232,8 +151,13 @@ pub struct Head {
     max_seq: u64,
     delivered_seq: u64,
     read_seq: u64,
+    min_change_seq: u64,
     change_seq: u64,
     unread_count: u64,
+    /// Whether the caller is still in it.
+    is_active: bool,
+    is_pinned: bool,
+    recv_msg_opt: i32,
     updated_at: u64,
 }
 
@@ -245,9 +169,13 @@ impl From<&Standing> for Head {
             max_seq: standing.visible_max().0,
             delivered_seq: standing.cursors.delivered.0,
             read_seq: standing.cursors.read.0,
-            change_seq: standing.change_seq.0,
+            min_change_seq: standing.window.change_min.0,
+            change_seq: standing.visible_change_max().0,
             unread_count: standing.unread(),
-            updated_at: standing.updated_at.0,
+            is_active: standing.is_active(),
+            is_pinned: standing.settings.pinned,
+            recv_msg_opt: words::receive_number(standing.settings.receive),
+            updated_at: standing.updated_at().0,
         }
     }
 }

@@ -1,7 +1,8 @@
 //! The typed dialect under arbitrary input: a refusal at worst, never a panic, nothing bent.
 
-use nexo_chat::command::{Command, Saved};
-use nexo_chat::ids::{ClientMsgId, ConversationId, MessageId, Millis, Seq, UserId};
+use nexo_chat::Reason;
+use nexo_chat::command::{Command, Outgoing, Saved, Target};
+use nexo_chat::ids::{ClientMsgId, GroupId, MessageId, Millis, Seq, UserId};
 use nexo_chat::model::{Content, ContentKind, Message};
 use nexo_wire::typed::{self, Inbound};
 use proptest::prelude::*;
@@ -38,6 +39,7 @@ fn almost_a_frame() -> impl Strategy<Value = Value> {
         Just("RESEND"),
         Just("MESSAGE_REVOKE"),
         Just("GROUP_CHAT"),
+        Just("TYPING"),
         Just(""),
     ];
     let field = prop_oneof![
@@ -46,6 +48,9 @@ fn almost_a_frame() -> impl Strategy<Value = Value> {
         Just("serverMsgId"),
         Just("msgSeq"),
         Just("to"),
+        Just("groupId"),
+        Just("mentions"),
+        Just("replyToServerMsgId"),
         Just("ackType"),
         Just("msgType"),
         Just("body"),
@@ -92,6 +97,21 @@ proptest! {
     }
 
     #[test]
+    fn any_mentions_are_people_or_refused(names in prop::collection::vec(".{0,20}", 0..5)) {
+        let frame = json!({
+            "type": "GROUP_CHAT", "clientMsgId": "c", "groupId": "g", "body": "x", "mentions": names,
+        });
+        let are_people = names.iter().all(|name| name == "@all" || UserId::parse(name).is_ok());
+        match typed::decode(&frame.to_string()) {
+            Ok(_) => prop_assert!(are_people),
+            Err(refused) => {
+                prop_assert!(!are_people);
+                prop_assert_eq!(refused.reason, Reason::MentionNotMember);
+            }
+        }
+    }
+
+    #[test]
     fn text_and_ids_survive_both_ways(body in "\\PC{1,200}", client_id in "[ -~]{1,64}", seq: u64) {
         let frame = json!({ "type": "SINGLE_CHAT", "clientMsgId": client_id, "to": "bob", "body": body });
         let decoded = typed::decode(&frame.to_string()).unwrap();
@@ -102,7 +122,7 @@ proptest! {
         let alice = UserId::parse("alice").unwrap();
         let message = Arc::new(Message {
             id: MessageId::of(&alice, &outgoing.client_id),
-            conversation: ConversationId::private(&alice, &outgoing.to),
+            conversation: outgoing.to.conversation(&alice),
             seq: Seq(seq),
             sender: alice,
             client_id: outgoing.client_id,
@@ -110,7 +130,7 @@ proptest! {
             content: outgoing.content,
             recalled: None,
         });
-        let push: Value = serde_json::from_str(&typed::message(&message)).unwrap();
+        let push: Value = serde_json::from_str(&typed::message(&message, false)).unwrap();
         prop_assert_eq!(&push["body"], &Value::from(body));
         prop_assert_eq!(&push["clientMsgId"], &Value::from(client_id));
         prop_assert_eq!(&push["msgSeq"], &Value::from(seq.to_string()));
@@ -120,18 +140,35 @@ proptest! {
     }
 }
 
-fn sent(frame: &Value) -> nexo_chat::command::Outgoing {
+fn sent(frame: &Value) -> Outgoing {
     match typed::decode(&frame.to_string()).expect("a good frame").inbound {
         Inbound::Command(Command::Send(outgoing)) => outgoing,
         other => panic!("{other:?}"),
     }
 }
 
+fn user(id: &str) -> UserId {
+    UserId::parse(id).expect("a user id")
+}
+
+fn refused(frame: &Value) -> Reason {
+    typed::decode(&frame.to_string()).expect_err("a bad frame").reason
+}
+
+/// A good frame with some fields replaced; `null` takes one away.
+fn with(frame: &Value, fields: &Value) -> Value {
+    let mut frame = frame.clone();
+    for (name, value) in fields.as_object().expect("an object") {
+        frame[name] = value.clone();
+    }
+    frame
+}
+
 #[test]
 fn ids_may_be_numbers_and_types_names_or_numbers() {
     let mut frame = json!({ "type": "SINGLE_CHAT", "clientMsgId": 17, "to": 42, "body": "x" });
     assert_eq!(sent(&frame).client_id, ClientMsgId::parse("17").unwrap());
-    assert_eq!(sent(&frame).to.as_str(), "42");
+    assert_eq!(sent(&frame).to, Target::User(user("42")));
     for (kind, expect) in [
         (json!("TEXT"), ContentKind::TEXT),
         (json!("image"), ContentKind::IMAGE),
@@ -144,4 +181,76 @@ fn ids_may_be_numbers_and_types_names_or_numbers() {
     let plain = Content::text("x");
     frame.as_object_mut().unwrap().remove("msgType");
     assert_eq!(sent(&frame).content, plain);
+}
+
+#[test]
+fn a_message_to_a_group_names_it() {
+    let frame = json!({ "type": "GROUP_CHAT", "clientMsgId": "c", "groupId": "g1", "body": "x" });
+    let outgoing = sent(&frame);
+    assert_eq!(outgoing.to, Target::Group(GroupId::parse("g1").unwrap()));
+    assert!(outgoing.marks_read);
+    assert_eq!(outgoing.content, Content::text("x"));
+    for (fields, expect) in [
+        (json!({ "groupId": null }), Reason::MissingGroupId),
+        (json!({ "groupId": "" }), Reason::MissingGroupId),
+        (json!({ "groupId": null, "to": "bob" }), Reason::MissingGroupId),
+        (json!({ "groupId": "a b" }), Reason::GroupNotFound),
+        (json!({ "clientMsgId": null, "groupId": null }), Reason::MissingMsgId),
+        (json!({ "body": null }), Reason::MissingBody),
+        (json!({ "mentions": "bob" }), Reason::BadJson),
+    ] {
+        assert_eq!(refused(&with(&frame, &fields)), expect, "{fields}");
+    }
+}
+
+#[test]
+fn a_message_may_mention_and_answer() {
+    let id = MessageId([7; 16]);
+    let single = json!({ "type": "SINGLE_CHAT", "clientMsgId": "c", "to": "bob", "body": "x" });
+    let group = json!({ "type": "GROUP_CHAT", "clientMsgId": "c", "groupId": "g", "body": "x" });
+    for frame in [single, group] {
+        let spoken =
+            json!({ "mentions": ["bob", 42, "@all"], "replyToServerMsgId": id.to_string() });
+        let outgoing = sent(&with(&frame, &spoken));
+        assert_eq!(outgoing.content.mentions, [user("bob"), user("42")]);
+        assert!(outgoing.content.mentions_all);
+        assert_eq!(outgoing.reply_to, Some(id));
+        assert_eq!(outgoing.content.reply_to, None, "who had said it is not the sender's to say");
+        for (fields, expect) in [
+            (json!({ "mentions": ["not a user"] }), Reason::MentionNotMember),
+            (json!({ "mentions": vec!["bob"; 1001] }), Reason::TooManyMentions),
+            (json!({ "replyToServerMsgId": "nonsense" }), Reason::MessageNotFound),
+        ] {
+            assert_eq!(refused(&with(&frame, &fields)), expect);
+        }
+        let nothing = json!({ "mentions": null, "replyToServerMsgId": "" });
+        assert_eq!(sent(&with(&frame, &nothing)).content, Content::text("x"));
+    }
+}
+
+#[test]
+fn typing_is_to_one_person_or_one_group() {
+    let target = |fields: Value| match typed::decode(&fields.to_string()).map(|it| it.inbound) {
+        Ok(Inbound::Command(Command::Typing { to })) => Ok(to),
+        Ok(other) => panic!("{other:?}"),
+        Err(refused) => Err(refused.reason),
+    };
+    let group = Target::Group(GroupId::parse("g").unwrap());
+    assert_eq!(target(json!({ "type": "TYPING", "to": "bob" })), Ok(Target::User(user("bob"))));
+    assert_eq!(target(json!({ "type": "TYPING", "groupId": "g" })), Ok(group));
+    let both = json!({ "type": "TYPING", "groupId": "g", "to": "bob" });
+    assert_eq!(target(both), Err(Reason::InvalidParam));
+    assert_eq!(target(json!({ "type": "TYPING" })), Err(Reason::MissingTo));
+}
+
+#[test]
+fn an_acknowledgement_may_name_the_group() {
+    let id = MessageId([7; 16]).to_string();
+    let frame = json!({ "type": "ACK", "ackType": "read", "serverMsgId": id, "groupId": "g" });
+    for (fields, expect) in [(json!({}), None), (json!({ "to": "bob" }), Some(user("bob")))] {
+        match typed::decode(&with(&frame, &fields).to_string()).expect("a good frame").inbound {
+            Inbound::Command(Command::Acknowledge(ack)) => assert_eq!(ack.from, expect),
+            other => panic!("{other:?}"),
+        }
+    }
 }

@@ -1,38 +1,129 @@
-//! Who hears of it?
+//! Who hears of it, and how?
 
-use crate::command::{Event, Receipt};
-use crate::ids::{ConnectionId, UserId};
-use crate::model::CursorKind;
+use crate::command::{Event, Receipt, ReceiptTo, Target};
+use crate::ids::{ConnectionId, ConversationId, UserId};
+use crate::model::{ChangeKind, CursorKind, Message};
+use crate::rules::{GroupRules, Strategy};
 
 /// The people an event concerns, without the one socket that caused it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Audience {
     /// Whose sockets hear it.
     pub users: [Option<UserId>; 2],
+    /// The group whose members online hear it.
+    pub group: Option<ConversationId>,
     /// The socket that does not.
     pub except: Option<ConnectionId>,
+    /// Whose sockets do not.
+    pub not_to: Option<UserId>,
 }
 
-/// Who hears of an event: of a message and of a change both people, of a receipt the sender, and of a reading the
-/// reader's own other devices, so that their unread counts follow.
+impl Audience {
+    fn one(user: &UserId) -> Self {
+        Self { users: [Some(user.clone()), None], ..Self::default() }
+    }
+
+    /// Both people of a private conversation, or the group's members.
+    fn conversation(conversation: &ConversationId, except: Option<ConnectionId>) -> Self {
+        match conversation.pair() {
+            Some((a, b)) => Self { users: [Some(a), Some(b)], except, ..Self::default() },
+            None => Self { group: Some(conversation.clone()), except, ..Self::default() },
+        }
+    }
+}
+
+/// Who hears of an event: of a message and of a change everybody in the conversation, of a receipt
+/// the sender or a small group, and of a reading the reader's own other devices, so that their
+/// unread counts follow. Those who decide on wishes to join are named by the event.
 pub fn who_hears(event: &Event) -> Audience {
     match event {
-        Event::Message { message, origin } => {
-            let peer = message.conversation.peer_of(&message.sender);
-            Audience { users: [peer, Some(message.sender.clone())], except: *origin }
+        Event::Message { message, origin, .. } => {
+            Audience::conversation(&message.conversation, *origin)
         }
+        // Of a group's changes the asker hears like everybody: the answer does not tell its place.
         Event::Change { change, origin } => {
-            let pair = change.conversation.pair();
-            let users = pair.map_or([None, None], |(a, b)| [Some(a), Some(b)]);
-            Audience { users, except: *origin }
+            let is_recall = matches!(change.kind, ChangeKind::Recalled { .. });
+            Audience::conversation(&change.conversation, origin.filter(|_| is_recall))
         }
-        Event::Receipt(Receipt { kind, by, sender, origin, .. }) => {
-            let own = (*kind == CursorKind::Read).then(|| by.clone());
-            Audience { users: [Some(sender.clone()), own], except: *origin }
+        Event::Receipt(receipt) => who_hears_receipt(receipt),
+        Event::Typing { from, to: Target::User(to), .. } => {
+            debug_assert_ne!(from, to, "nobody writes to themselves");
+            Audience::one(to)
         }
-        Event::Typing { to, .. } => Audience { users: [Some(to.clone()), None], except: None },
-        Event::Ended { user, .. } | Event::Closed { user, .. } => {
-            Audience { users: [Some(user.clone()), None], except: None }
+        Event::Typing { from, to: Target::Group(group), .. } => Audience {
+            group: Some(group.conversation()),
+            not_to: Some(from.clone()),
+            ..Audience::default()
+        },
+        Event::JoinAnswered { request, .. } => Audience::one(&request.user),
+        Event::JoinRequested { .. } => Audience::default(),
+        Event::Ended { user, .. } | Event::Closed { user, .. } | Event::Settings { user, .. } => {
+            Audience::one(user)
         }
+    }
+}
+
+fn who_hears_receipt(receipt: &Receipt) -> Audience {
+    let Receipt { kind, conversation, by, sender, origin, to, .. } = receipt;
+    let own = (*kind == CursorKind::Read).then(|| by.clone());
+    let sender = match to {
+        ReceiptTo::Sender => Some(sender.clone()),
+        ReceiptTo::Group => return Audience::conversation(conversation, *origin),
+        ReceiptTo::Nobody => None,
+    };
+    Audience { users: [sender, own], except: *origin, ..Audience::default() }
+}
+
+/// Whether a group's message speaks to somebody in particular, so that their device should say so.
+pub fn is_important(message: &Message, user: &UserId) -> bool {
+    message.sender != *user
+        && message.content.concerns(user)
+        && message.conversation.group().is_some()
+}
+
+/// How a group's message reaches those who are online.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// As it is.
+    Push,
+    /// As a word that there is one.
+    Notify,
+    /// Not at all.
+    Nothing,
+}
+
+/// The way for a group of this size with so many members online.
+pub fn which_way(rules: &GroupRules, members: u32, online: usize) -> Way {
+    let is_huge = members >= rules.none_members || online >= rules.none_online;
+    let is_large = members >= rules.notify_members || online >= rules.notify_online;
+    match rules.strategy {
+        Strategy::None => Way::Nothing,
+        Strategy::Auto if is_huge => Way::Nothing,
+        Strategy::Notify => Way::Notify,
+        Strategy::Auto if is_large => Way::Notify,
+        Strategy::Push | Strategy::Auto => Way::Push,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn auto_keeps_to_the_thresholds_of_document_000() {
+        let check = |strategy, members, online, expect| {
+            let rules = GroupRules { strategy, ..GroupRules::default() };
+            let way = which_way(&rules, members, online);
+            assert_eq!(way, expect, "{strategy:?} {members} {online}");
+        };
+        check(Strategy::Auto, 1999, 499, Way::Push);
+        check(Strategy::Auto, 2000, 1, Way::Notify);
+        check(Strategy::Auto, 500, 500, Way::Notify);
+        check(Strategy::Auto, 9999, 1999, Way::Notify);
+        check(Strategy::Auto, 10_000, 1, Way::Nothing);
+        check(Strategy::Auto, 9999, 2000, Way::Nothing);
+        check(Strategy::Push, 100_000, 5000, Way::Push);
+        check(Strategy::Notify, 2, 2, Way::Notify);
+        check(Strategy::None, 2, 2, Way::Nothing);
     }
 }

@@ -2,6 +2,7 @@
 
 pub mod account;
 pub mod delivery;
+pub mod group;
 pub mod read;
 pub mod recall;
 pub mod send;

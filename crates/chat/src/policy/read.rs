@@ -36,7 +36,7 @@ pub fn may_acknowledge(
 mod tests {
     use super::*;
     use crate::ids::{ClientMsgId, ConversationId, MessageId, Millis, Seq};
-    use crate::model::{Content, CursorKind, Cursors, Window};
+    use crate::model::{Content, CursorKind, Cursors, Settings, Window};
 
     fn user(id: &str) -> UserId {
         UserId::parse(id).unwrap()
@@ -64,11 +64,13 @@ mod tests {
         };
         let standing = member.then(|| Standing {
             conversation: message.conversation.clone(),
-            window: Window { min: Seq(2), max: None },
+            window: Window { min: Seq(2), ..Window::ALL },
             cursors: Cursors::default(),
+            own_unread: 0,
+            settings: Settings::default(),
             max_seq: Seq(3),
             change_seq: Seq::ZERO,
-            updated_at: Millis(1),
+            newest_at: Millis(1),
         });
         let ack = Acknowledge {
             kind: CursorKind::Read,

@@ -1,20 +1,26 @@
 //! May this be taken back?
 
 use crate::ids::{Millis, UserId};
-use crate::model::Message;
 use crate::reason::Reason;
 use crate::rules::Rules;
+use crate::store::RecallFacts;
 
-/// Whether somebody may recall a message: its sender, for a while, and again at any time. Whoever is not in the
-/// conversation gets the same answer as if there were no such message.
+/// Whether somebody may recall a message: its sender, for a while, and again at any time; in a
+/// group also whoever stands above its sender, at any time. Whoever is not in the conversation gets
+/// the same answer as if there were no such message.
 pub fn may_recall(
     rules: &Rules,
     by: &UserId,
-    message: &Message,
+    facts: RecallFacts<'_>,
     now: Millis,
 ) -> Result<(), Reason> {
-    if message.conversation.peer_of(by).is_none() {
+    let RecallFacts { message, group, is_member } = facts;
+    let group = group.filter(|_| is_member);
+    if group.is_none() && message.conversation.peer_of(by).is_none() {
         return Err(Reason::MessageNotFound);
+    }
+    if group.is_some_and(|group| group.role(by) > group.role(&message.sender)) {
+        return Ok(());
     }
     if message.sender != *by {
         return Err(Reason::NotMessageSender);
@@ -30,7 +36,7 @@ pub fn may_recall(
 mod tests {
     use super::*;
     use crate::ids::{ClientMsgId, ConversationId, MessageId, Seq};
-    use crate::model::Content;
+    use crate::model::{Content, Message};
 
     /// Alice sent it at 1,000.
     fn check(by: &str, now: u64, expect: Result<(), Reason>) {
@@ -46,7 +52,8 @@ mod tests {
             content: Content::text("oops"),
             recalled: None,
         };
-        let decision = may_recall(&Rules::default(), &user(by), &message, Millis(now));
+        let facts = RecallFacts { message: &message, group: None, is_member: false };
+        let decision = may_recall(&Rules::default(), &user(by), facts, Millis(now));
         assert_eq!(decision, expect, "{by} at {now}");
     }
 

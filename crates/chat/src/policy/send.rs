@@ -1,15 +1,20 @@
 //! May this be sent?
 
-use crate::command::Outgoing;
+use crate::command::{Outgoing, Target};
 use crate::ids::UserId;
-use crate::model::{Content, ContentKind};
+use crate::model::{Content, ContentKind, Message};
 use crate::reason::Reason;
 use crate::rules::Rules;
 
-/// Proof that a policy allowed a send. Only [`may_send`] makes one and `Store::append` takes it by
-/// value, so nothing is stored that no policy allowed.
+/// Proof that a policy allowed a send. Only [`may_send`] and [`may_repeat`] make one and
+/// `Store::append` takes it by value, so nothing is stored that no policy allowed.
 #[derive(Debug)]
 pub struct Permit(());
+
+/// A retry of what is stored is answered, whatever changed since; the store compares the contents.
+pub fn may_repeat(stored: &Message, sender: &UserId) -> Option<Permit> {
+    (stored.sender == *sender).then_some(Permit(()))
+}
 
 impl Permit {
     /// For the conformance cases of a store, which test what happens after the policy.
@@ -21,11 +26,16 @@ impl Permit {
 /// What the decision needs to know.
 #[derive(Clone, Copy, Debug)]
 pub struct Facts {
-    /// Whether the receiver has an account.
+    /// Whether the receiver has an account. Whether a group takes it is asked inside the append.
     pub receiver_exists: bool,
+    /// Whether everybody mentioned is in the conversation.
+    pub mentions_are_there: bool,
+    /// Whether the message it answers is one the sender can see there.
+    pub answers_something: bool,
 }
 
-/// Whether `sender` may send this. Refusals come in the order: form, then receiver.
+/// Whether `sender` may send this. Refusals come in the order: form, then receiver, then what it
+/// speaks of.
 pub fn may_send(
     rules: &Rules,
     sender: &UserId,
@@ -33,11 +43,17 @@ pub fn may_send(
     facts: Facts,
 ) -> Result<Permit, Reason> {
     well_formed(rules, &outgoing.content)?;
-    if outgoing.to == *sender {
+    if outgoing.to == Target::User(sender.clone()) {
         return Err(Reason::CannotSendToSelf);
     }
     if !facts.receiver_exists {
         return Err(Reason::UserNotFound);
+    }
+    if !facts.mentions_are_there {
+        return Err(Reason::MentionNotMember);
+    }
+    if !facts.answers_something {
+        return Err(Reason::MessageNotFound);
     }
     Ok(Permit(()))
 }
@@ -56,6 +72,9 @@ fn well_formed(rules: &Rules, content: &Content) -> Result<(), Reason> {
         }
     } else if content.body.is_empty() {
         return Err(Reason::MissingBody);
+    }
+    if content.mentions.len() > rules.groups.mentions_max {
+        return Err(Reason::TooManyMentions);
     }
     let extra: usize = content.extra.iter().map(|(key, value)| key.len() + value.len()).sum();
     let is_large = content.body.len() > rules.content_bytes_max
@@ -81,13 +100,15 @@ mod tests {
 
     fn check(to: &str, content: Content, receiver_exists: bool, expect: Result<(), Reason>) {
         let outgoing = Outgoing {
-            to: UserId::parse(to).unwrap(),
+            to: Target::User(UserId::parse(to).unwrap()),
             client_id: ClientMsgId::parse("c1").unwrap(),
             content,
+            reply_to: None,
+            marks_read: true,
         };
         let sender = UserId::parse("alice").unwrap();
-        let decision =
-            may_send(&Rules::default(), &sender, &outgoing, Facts { receiver_exists }).map(|_| ());
+        let facts = Facts { receiver_exists, mentions_are_there: true, answers_something: true };
+        let decision = may_send(&Rules::default(), &sender, &outgoing, facts).map(|_| ());
         assert_eq!(decision, expect, "{outgoing:?}");
     }
 
@@ -115,6 +136,16 @@ mod tests {
         check("bob", with(2, 0), true, Err(Reason::MissingBody));
         check("bob", with(6, 10), true, Err(Reason::UnknownMsgType));
         check("bob", with(-1, 10), true, Err(Reason::UnknownMsgType));
+    }
+
+    #[test]
+    fn mentions_are_bounded() {
+        let with = |count| Content {
+            mentions: vec![UserId::parse("bob").unwrap(); count],
+            ..Content::text("hi")
+        };
+        check("bob", with(50), true, Ok(()));
+        check("bob", with(51), true, Err(Reason::TooManyMentions));
     }
 
     #[test]

@@ -8,8 +8,7 @@ use nexo_chat::auth::{self, Register};
 use nexo_chat::ids::{Platform, UserId};
 use nexo_chat::model::{Profile, ProfileChange};
 use nexo_chat::{Error, Reason, presence, profile};
-use nexo_wire::http::{Nothing, SignedIn, UserInfo};
-use nexo_wire::snake::OnlineStatus;
+use nexo_wire::http::{Nothing, OnlineStatus, SignedIn, UserInfo};
 use serde::Deserialize;
 
 use super::answer::{Asked, Authenticated, Body, Params};

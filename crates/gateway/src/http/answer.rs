@@ -4,11 +4,12 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use axum::Json;
-use axum::body::to_bytes;
+use axum::body::{HttpBody, to_bytes};
 use axum::extract::{ConnectInfo, FromRequest, FromRequestParts, Query, Request};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
 use nexo_chat::model::Caller;
 use nexo_chat::read::Listed;
 use nexo_chat::{Error, Reason, auth};
@@ -50,14 +51,15 @@ impl Asked {
         }
     }
 
-    /// A list, and whether it goes on.
-    pub(super) fn list<T, U>(self, result: Result<Listed<T>, Error>) -> Response
-    where
-        for<'a> U: From<&'a T> + Serialize,
-    {
+    /// A list, and whether it goes on. Items without a form of this kind are left out.
+    pub(super) fn list<T, U: Serialize>(
+        self,
+        result: Result<Listed<T>, Error>,
+        show: impl Fn(&T) -> Option<U>,
+    ) -> Response {
         match result {
             Ok(listed) => {
-                let data: Vec<U> = listed.items.iter().map(U::from).collect();
+                let data: Vec<U> = listed.items.iter().filter_map(show).collect();
                 let envelope = Envelope {
                     has_more: Some(listed.has_more),
                     ..Envelope::ok(data, self.request_id)
@@ -82,7 +84,10 @@ impl Asked {
         let body = Json(Envelope::refused(reason, self.request_id));
         let mut response = (status, body).into_response();
         let headers = response.headers_mut();
-        if matches!(status, StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE) {
+        let is_passing =
+            matches!(status, StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE);
+        // A cooldown takes hours: nobody should come back in a second.
+        if is_passing && reason != Reason::CooldownNotReached {
             headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
         }
         if status == StatusCode::UNAUTHORIZED {
@@ -158,16 +163,45 @@ impl<T: DeserializeOwned> FromRequest<Arc<Gateway>> for Body<T> {
 
     async fn from_request(request: Request, gateway: &Arc<Gateway>) -> Result<Self, Response> {
         let (parts, body) = request.into_parts();
-        let refuse = |reason| Asked::of(gateway, &parts).refuse(reason);
-        let limit = gateway.options.body_bytes_max;
-        let reading = tokio::time::timeout(gateway.options.header_timeout, to_bytes(body, limit));
-        match reading.await {
-            Ok(Ok(bytes)) => {
-                serde_json::from_slice(&bytes).map(Self).map_err(|_| refuse(Reason::BadJson))
+        let read = read_body(body, gateway).await.and_then(|bytes| from_json(&bytes));
+        read.map(Self).map_err(|reason| Asked::of(gateway, &parts).refuse(reason))
+    }
+}
+
+async fn read_body(body: axum::body::Body, gateway: &Gateway) -> Result<Bytes, Reason> {
+    let limit = gateway.options.body_bytes_max;
+    if body.size_hint().lower() > limit as u64 {
+        return Err(Reason::FrameTooLarge); // announced as too large: there is no need to read it
+    }
+    let reading = tokio::time::timeout(gateway.options.header_timeout, to_bytes(body, limit));
+    match reading.await {
+        Ok(Ok(bytes)) => Ok(bytes),
+        Ok(Err(_)) => Err(Reason::FrameTooLarge),
+        Err(_) => Err(Reason::IdleTimeout),
+    }
+}
+
+fn from_json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Reason> {
+    serde_json::from_slice(bytes).map_err(|_| Reason::BadJson)
+}
+
+/// A JSON body, or without one the query's parameters: some paths are asked both ways.
+pub(super) struct Given<T>(pub(super) T);
+
+impl<T: DeserializeOwned> FromRequest<Arc<Gateway>> for Given<T> {
+    type Rejection = Response;
+
+    async fn from_request(request: Request, gateway: &Arc<Gateway>) -> Result<Self, Response> {
+        let (mut parts, body) = request.into_parts();
+        let given = match read_body(body, gateway).await {
+            Ok(bytes) if bytes.is_empty() => {
+                let Params(params) = Params::from_request_parts(&mut parts, gateway).await?;
+                return Ok(Self(params));
             }
-            Ok(Err(_)) => Err(refuse(Reason::FrameTooLarge)),
-            Err(_) => Err(refuse(Reason::IdleTimeout)),
-        }
+            Ok(bytes) => from_json(&bytes),
+            Err(reason) => Err(reason),
+        };
+        given.map(Self).map_err(|reason| Asked::of(gateway, &parts).refuse(reason))
     }
 }
 

@@ -4,14 +4,18 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use axum::response::Response;
-use nexo_chat::ids::{ConversationId, Millis, Seq};
-use nexo_chat::{Error, Reason, read};
-use nexo_wire::snake::{ConversationInfo, Conversations, Cursor, ReadState};
+use nexo_chat::conversations::{self as listing, Which};
+use nexo_chat::ids::{ConversationId, Seq};
+use nexo_chat::model::{Caller, SettingsChange};
+use nexo_chat::{Chat, Error, Reason, read};
+use nexo_wire::http::Nothing;
+use nexo_wire::snake::{Chosen, ConversationInfo, Conversations, Cursor, ReadState};
+use nexo_wire::words;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::answer::{Asked, Authenticated, Body, Params};
-use super::reading::limit;
+use super::answer::{Asked, Authenticated, Body, Given, Params};
+use super::reading::{after, limit};
 use crate::gateway::Gateway;
 
 type Shared = State<Arc<Gateway>>;
@@ -23,29 +27,48 @@ pub(super) struct ListParams {
     limit: Option<usize>,
     cursor_updated_at: Option<u64>,
     cursor_conversation_id: Option<String>,
+    cursor_pinned: Option<bool>,
+}
+
+impl ListParams {
+    /// A page of the list, so many lines if nothing is asked and at most.
+    async fn page(
+        self,
+        chat: &Chat,
+        caller: &Caller,
+        usual: usize,
+        most: usize,
+    ) -> Result<Conversations, Error> {
+        let limit = limit(self.limit, usual, most)?;
+        let last = self.cursor_conversation_id.as_deref().map(ConversationId::parse).transpose()?;
+        let after = after(self.cursor_updated_at, last, self.cursor_pinned)?;
+        let (page, next) = listing::list(chat, caller, Which::All, after, limit).await?;
+        let shown = |line| ConversationInfo::new(line, self.with_last_message);
+        Ok(Conversations {
+            list: page.items.iter().map(shown).collect(),
+            has_more: page.has_more,
+            next_cursor: next.as_ref().map(Cursor::from),
+        })
+    }
 }
 
 pub(super) async fn list(
     State(gateway): Shared,
     asked: Asked,
     Authenticated(caller): Authenticated,
-    Params(params): Params<ListParams>,
+    Given(params): Given<ListParams>,
 ) -> Response {
-    let found = async {
-        let limit = limit(params.limit, 20, 100)?;
-        let before = match (params.cursor_updated_at, params.cursor_conversation_id) {
-            (None, None) => None,
-            (Some(at), Some(id)) => Some((Millis(at), ConversationId::parse(&id)?)),
-            _ => return Err(Error::from(Reason::InvalidParam)),
-        };
-        let page = read::conversations(&gateway.chat, &caller, before, limit).await?;
-        let end = page.items.last().map(|line| &line.standing).filter(|_| page.has_more);
-        let next_cursor = end.map(|end| Cursor::new(end.updated_at, &end.conversation));
-        let with_last = params.with_last_message;
-        let list = page.items.iter().map(|line| ConversationInfo::new(line, with_last)).collect();
-        Ok(Conversations { list, has_more: page.has_more, next_cursor })
-    };
-    asked.answer(found.await)
+    asked.answer(params.page(&gateway.chat, &caller, 20, 100).await)
+}
+
+/// The list in one go, for those who have no more than so many.
+pub(super) async fn all(
+    State(gateway): Shared,
+    asked: Asked,
+    Authenticated(caller): Authenticated,
+    Given(params): Given<ListParams>,
+) -> Response {
+    asked.answer(params.page(&gateway.chat, &caller, 1000, 1000).await)
 }
 
 #[derive(Deserialize)]
@@ -63,7 +86,7 @@ pub(super) async fn info(
     let found = async {
         let conversation = ConversationId::parse(&params.conversation_id)?;
         let standing = read::standing(&gateway.chat, &caller, &conversation).await?;
-        let line = read::line(&gateway.chat, &caller, standing).await?;
+        let line = listing::line(&gateway.chat, &caller, standing).await?;
         let line = line.ok_or(Reason::ConversationNotFound)?;
         Ok::<_, Error>(ConversationInfo::new(&line, true))
     };
@@ -92,6 +115,56 @@ pub(super) async fn mark_read(
     asked.answer(marked.await)
 }
 
+#[derive(Deserialize)]
+pub(super) struct UpdateParams {
+    conversation_id: Option<String>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct UpdateBody {
+    conversation_id: Option<String>,
+    recv_msg_opt: Option<i64>,
+    is_pinned: Option<bool>,
+}
+
+pub(super) async fn update(
+    State(gateway): Shared,
+    asked: Asked,
+    Authenticated(caller): Authenticated,
+    Params(params): Params<UpdateParams>,
+    Body(body): Body<UpdateBody>,
+) -> Response {
+    let updated = async {
+        let id = params.conversation_id.or(body.conversation_id).ok_or(Reason::InvalidParam)?;
+        let conversation = ConversationId::parse(&id)?;
+        let receive = |option| words::receive_at(option).ok_or(Reason::InvalidParam);
+        let receive = body.recv_msg_opt.map(receive).transpose()?;
+        let change = SettingsChange { pinned: body.is_pinned, receive };
+        let settings = listing::choose(&gateway.chat, &caller, &conversation, change).await?;
+        Ok::<_, Error>(Chosen::new(&conversation, settings))
+    };
+    asked.answer(updated.await)
+}
+
+#[derive(Deserialize)]
+pub(super) struct DeleteBody {
+    conversation_id: String,
+}
+
+pub(super) async fn delete(
+    State(gateway): Shared,
+    asked: Asked,
+    Authenticated(caller): Authenticated,
+    Body(body): Body<DeleteBody>,
+) -> Response {
+    let deleted = async {
+        let conversation = ConversationId::parse(&body.conversation_id)?;
+        listing::delete(&gateway.chat, &caller, &conversation).await?;
+        Ok::<_, Error>(Nothing)
+    };
+    asked.answer(deleted.await)
+}
+
 pub(super) async fn max_read_seq(
     State(gateway): Shared,
     asked: Asked,
@@ -114,11 +187,12 @@ pub(super) async fn unread_count(
 ) -> Response {
     let found = async {
         let conversation = ConversationId::parse(&params.conversation_id)?;
-        let mut standing = read::standing(&gateway.chat, &caller, &conversation).await?;
-        if let Some(read) = params.read_seq {
-            standing.cursors.read = Seq(read);
-        }
-        Ok::<_, Error>(json!({ "unread_count": standing.unread() }))
+        let standing = read::standing(&gateway.chat, &caller, &conversation).await?;
+        let unread = match params.read_seq {
+            Some(read) => read::unread_from(&gateway.chat, &caller, standing, Seq(read)).await?,
+            None => standing.unread(),
+        };
+        Ok::<_, Error>(json!({ "unread_count": unread }))
     };
     asked.answer(found.await)
 }

@@ -4,11 +4,13 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use axum::response::Response;
+use nexo_chat::conversations::{self as listing, After, Which};
 use nexo_chat::ids::{ConversationId, Millis, Seq, UserId};
-use nexo_chat::model::{Caller, Change, Message};
-use nexo_chat::read::Line;
+use nexo_chat::model::Caller;
 use nexo_chat::{Error, Reason, read, recall, sync};
-use nexo_wire::http::{ChangeEntity, ConversationLine, Head, Heads, MemberState, MessageEntity};
+use nexo_wire::camel::{ConversationLine, MemberState, MessageEntity};
+use nexo_wire::changes::ChangeEntity;
+use nexo_wire::http::{Head, Heads};
 use serde::Deserialize;
 
 use super::answer::{Asked, Authenticated, Params};
@@ -20,6 +22,21 @@ type Shared = State<Arc<Gateway>>;
 pub(super) fn limit(asked: Option<usize>, usual: usize, most: usize) -> Result<usize, Reason> {
     match asked.unwrap_or(usual) {
         limit if (1..=most).contains(&limit) => Ok(limit),
+        _ => Err(Reason::InvalidParam),
+    }
+}
+
+/// Where a page of the conversation list begins: its last line is named whole or not at all.
+pub(super) fn after(
+    updated_at: Option<u64>,
+    conversation: Option<ConversationId>,
+    pinned: Option<bool>,
+) -> Result<Option<After>, Reason> {
+    match (updated_at, conversation) {
+        (None, None) if pinned.is_none() => Ok(None),
+        (Some(at), Some(conversation)) => {
+            Ok(Some(After { pinned, updated_at: Millis(at), conversation }))
+        }
         _ => Err(Reason::InvalidParam),
     }
 }
@@ -49,7 +66,7 @@ pub(super) async fn cursor(
         let before = params.last_seq.map(Seq);
         read::history(&gateway.chat, &caller, &conversation, before, limit).await
     };
-    asked.list::<Arc<Message>, Shown>(found.await)
+    asked.list(found.await, |it| Some(MessageEntity::from(&**it)))
 }
 
 #[derive(Deserialize)]
@@ -72,18 +89,7 @@ pub(super) async fn since(
         let limit = limit(params.limit, 50, 200)?;
         read::since(&gateway.chat, &caller, &conversation, Seq(params.since_seq), limit).await
     };
-    asked.list::<Arc<Message>, Shown>(found.await)
-}
-
-/// A shared message as its entity.
-#[derive(serde::Serialize)]
-#[serde(transparent)]
-struct Shown(MessageEntity);
-
-impl From<&Arc<Message>> for Shown {
-    fn from(message: &Arc<Message>) -> Self {
-        Self(MessageEntity::from(&**message))
-    }
+    asked.list(found.await, |it| Some(MessageEntity::from(&**it)))
 }
 
 #[derive(Deserialize)]
@@ -102,14 +108,13 @@ pub(super) async fn conversations(
 ) -> Response {
     let found = async {
         let limit = limit(params.limit, 20, 100)?;
-        let before = match (params.last_updated_at, params.last_id) {
-            (None, None) => None,
-            (Some(at), Some(id)) => Some((Millis(at), ConversationId::parse(&id)?)),
-            _ => return Err(Error::from(Reason::InvalidParam)),
-        };
-        read::conversations(&gateway.chat, &caller, before, limit).await
+        let last = params.last_id.as_deref().map(ConversationId::parse).transpose()?;
+        let after = after(params.last_updated_at, last, None)?;
+        let which = Which::Private;
+        let (page, _) = listing::list(&gateway.chat, &caller, which, after, limit).await?;
+        Ok::<_, Error>(page)
     };
-    asked.list::<Line, ConversationLine>(found.await)
+    asked.list(found.await, ConversationLine::new)
 }
 
 #[derive(Deserialize)]
@@ -127,9 +132,9 @@ pub(super) async fn member_state(
     let found = async {
         let conversation = with_peer(&caller, &params.peer_user_id)?;
         let standing = read::standing(&gateway.chat, &caller, &conversation).await?;
-        let line = read::line(&gateway.chat, &caller, standing).await?;
-        let line = line.ok_or(Reason::ConversationNotFound)?;
-        Ok::<_, Error>(MemberState::from(&line))
+        let line = listing::line(&gateway.chat, &caller, standing).await?;
+        let state = line.as_ref().and_then(MemberState::new);
+        Ok::<_, Error>(state.ok_or(Reason::ConversationNotFound)?)
     };
     asked.answer(found.await)
 }
@@ -153,7 +158,7 @@ pub(super) async fn changes(
         let limit = limit(params.limit, 100, 200)?;
         recall::changes(&gateway.chat, &caller, &conversation, Seq(params.since), limit).await
     };
-    asked.list::<Arc<Change>, ChangeEntity>(found.await)
+    asked.list(found.await, |change| Some(ChangeEntity::from(change)))
 }
 
 #[derive(Deserialize)]

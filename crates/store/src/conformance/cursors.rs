@@ -55,7 +55,7 @@ pub(super) async fn newest_message(opener: Arc<dyn Opener>) {
     let standing = standing(&store, "bob", "alice").await;
     assert_eq!(standing.max_seq, Seq(3));
     assert_eq!(
-        standing.updated_at,
+        standing.updated_at(),
         Millis(60),
         "of the newest by seq, even if the clock went back"
     );

@@ -2,12 +2,20 @@
 
 use std::sync::{Arc, Mutex};
 
+use nexo_chat::Reason;
 use nexo_chat::ids::{
-    ClientMsgId, ConnectionId, ConversationId, LoginId, Millis, Platform, Seq, UserId,
+    ClientMsgId, ConnectionId, ConversationId, GroupId, LoginId, Millis, Platform, Seq, UserId,
+};
+use nexo_chat::membership::{
+    GroupAct, GroupFacts, GroupProfile, History, JoinCode, Joining, NewGroup,
 };
 use nexo_chat::model::{Change, Content, Draft, Kept, Login, Message, Profile, Standing, User};
+use nexo_chat::policy::group::decide;
 use nexo_chat::policy::send::Permit;
-use nexo_chat::store::{Appended, Committed, SignedIn, Store, StoreError};
+use nexo_chat::rules::GroupRules;
+use nexo_chat::store::{
+    About, Appended, Asker, Committed, Decided, SignedIn, Store, StoreError, Stored,
+};
 
 /// A time to start from.
 pub(super) const NOW: Millis = Millis(1_700_000_000_000);
@@ -29,6 +37,7 @@ pub(super) fn draft(from: &str, to: &str, client_id: &str, text: &str) -> Draft 
         sent_at: NOW,
         cleaned: None,
         origin: Some(ConnectionId(7)),
+        marks_read: true,
     }
 }
 
@@ -112,6 +121,93 @@ pub(super) fn login(who: &str, n: u8) -> Login {
     }
 }
 
+pub(super) fn group_id(id: &str) -> GroupId {
+    GroupId::parse(id).unwrap()
+}
+
+/// Somebody does something to a group, by the real rules.
+pub(super) fn act(
+    store: &Arc<dyn Store>,
+    by: &str,
+    group: &str,
+    act: GroupAct,
+) -> Stored<'static, Result<Decided, Reason>> {
+    act_with(store, by, group, act, GroupRules::default())
+}
+
+pub(super) fn act_with(
+    store: &Arc<dyn Store>,
+    by: &str,
+    group: &str,
+    act: GroupAct,
+    rules: GroupRules,
+) -> Stored<'static, Result<Decided, Reason>> {
+    let (by, id) = (user(by), group_id(group));
+    let asker = Asker { user: by.clone(), at: NOW, origin: None };
+    let about = About { users: act.users().to_vec(), code: act.code().cloned() };
+    let deciding = {
+        let id = id.clone();
+        move |facts: &GroupFacts| decide(&rules, facts, &id, &by, &act, NOW)
+    };
+    store.change_group(&id, asker, about, Box::new(deciding))
+}
+
+/// The same, and it is to succeed.
+pub(super) async fn done(store: &Arc<dyn Store>, by: &str, group: &str, what: GroupAct) -> Decided {
+    act(store, by, group, what).await.unwrap().unwrap()
+}
+
+/// An open group of these people, the first of whom owns it. Its code is made of its id.
+pub(super) async fn group(store: &Arc<dyn Store>, id: &str, people: &[&str]) -> Decided {
+    group_with(store, id, people, Joining::Open, History::Joined).await
+}
+
+pub(super) async fn group_with(
+    store: &Arc<dyn Store>,
+    id: &str,
+    people: &[&str],
+    joining: Joining,
+    history: History,
+) -> Decided {
+    let mut code = [b'a'; 8];
+    code[..id.len().min(8)].copy_from_slice(&id.as_bytes()[..id.len().min(8)]);
+    let new = NewGroup {
+        profile: GroupProfile { name: id.to_uppercase(), ..GroupProfile::default() },
+        joining,
+        history,
+        members: people[1..].iter().copied().map(user).collect(),
+        least: 1,
+        code: JoinCode::random(code),
+    };
+    done(store, people[0], id, GroupAct::Create(new)).await
+}
+
+pub(super) fn join() -> GroupAct {
+    GroupAct::Join { message: String::new() }
+}
+
+pub(super) fn to_group(from: &str, group: &str, client_id: &str) -> Draft {
+    let conversation = group_id(group).conversation();
+    Draft { conversation, ..draft(from, "nobody", client_id, client_id) }
+}
+
+/// Says something in a group and expects it to be stored now.
+pub(super) async fn say(
+    store: &Arc<dyn Store>,
+    from: &str,
+    group: &str,
+    client_id: &str,
+) -> Arc<Message> {
+    match append(store, to_group(from, group, client_id)).await.unwrap() {
+        Appended::Stored(message) => message,
+        other => panic!("{client_id} was to be stored, got {other:?}"),
+    }
+}
+
+pub(super) async fn in_group(store: &Arc<dyn Store>, who: &str, group: &str) -> Standing {
+    store.standing(&user(who), &group_id(group).conversation()).await.unwrap().unwrap()
+}
+
 /// Writes down what it hears.
 #[derive(Default)]
 pub(super) struct Ear(pub(super) Mutex<Vec<Kept>>);
@@ -121,7 +217,7 @@ impl Ear {
     pub(super) fn messages(&self) -> Vec<(Arc<Message>, Option<ConnectionId>)> {
         let heard = self.0.lock().unwrap();
         let messages = heard.iter().filter_map(|kept| match kept {
-            Kept::Message { message, origin } => Some((Arc::clone(message), *origin)),
+            Kept::Message { message, origin, .. } => Some((Arc::clone(message), *origin)),
             Kept::Change { .. } => None,
         });
         messages.collect()

@@ -1,7 +1,8 @@
 //! The contract as named cases. A case gets an empty store and panics if a promise is broken.
 //!
 //! In reading order: [`CASES`] lists everything; `given` builds people and drafts; then the cases
-//! by subject: `sending`, `listening`, `reading`, `cursors`, `accounts`, `logins`, `lasting`.
+//! by subject: `sending`, `listening`, `recalling`, `reading`, `cursors`, `marks`, `groups`,
+//! `group_windows`, `accounts`, `logins`, `lasting`.
 
 #![allow(
     clippy::unwrap_used,
@@ -11,9 +12,12 @@
 mod accounts;
 mod cursors;
 mod given;
+mod group_windows;
+mod groups;
 mod lasting;
 mod listening;
 mod logins;
+mod marks;
 mod reading;
 mod recalling;
 mod sending;
@@ -67,7 +71,6 @@ pub const CASES: &[Case] = &[
         Box::pin(sending::parallel_sends_of_one_client_id(o))
     }),
     case("a_dropped_append_is_still_stored", |o| Box::pin(sending::dropped_append(o))),
-    case("a_group_message_makes_nobody_a_member", |o| Box::pin(sending::group_message(o))),
     case("commits_are_heard_once_and_in_order", |o| Box::pin(listening::once_and_in_order(o))),
     case("commits_are_heard_before_the_answer", |o| Box::pin(listening::before_the_answer(o))),
     case("duplicates_are_not_heard", |o| Box::pin(listening::duplicates_are_not_heard(o))),
@@ -93,6 +96,30 @@ pub const CASES: &[Case] = &[
     case("own_messages_never_count_as_unread", |o| Box::pin(cursors::own_messages(o))),
     case("an_answer_does_not_deliver_what_came_before", |o| Box::pin(cursors::an_answer(o))),
     case("a_duplicate_moves_no_cursor", |o| Box::pin(cursors::duplicate_moves_nothing(o))),
+    case("quiet_messages_never_count_as_unread", |o| Box::pin(marks::quiet(o))),
+    case("quiet_messages_are_counted_in_any_range", |o| Box::pin(marks::quiet_ranges(o))),
+    case("a_message_finds_those_it_speaks_to", |o| Box::pin(marks::mentions(o))),
+    case("settings_change_in_what_is_named", |o| Box::pin(marks::settings(o))),
+    case("somebody_was_last_seen", |o| Box::pin(marks::last_seen(o))),
+    case("a_group_begins_with_its_people", |o| Box::pin(groups::begins(o))),
+    case("members_come_in_pages_by_id", |o| Box::pin(groups::pages(o))),
+    case("a_code_leads_to_one_group", |o| Box::pin(groups::codes(o))),
+    case("a_wish_to_join_waits_until_it_is_settled", |o| Box::pin(groups::wishes(o))),
+    case("a_refused_act_changes_nothing", |o| Box::pin(groups::refused(o))),
+    case("an_act_without_effect_writes_nothing", |o| Box::pin(groups::without_effect(o))),
+    case("only_who_may_speak_is_stored", |o| Box::pin(groups::may_speak(o))),
+    case("a_retry_after_a_kick_is_a_duplicate", |o| Box::pin(groups::retry_after_kick(o))),
+    case("of_two_transfers_one_wins", |o| Box::pin(groups::two_transfers(o))),
+    case("the_owner_cannot_leave_even_at_once", |o| Box::pin(groups::last_owner(o))),
+    case("parallel_joins_never_overfill_a_group", |o| Box::pin(groups::never_overfull(o))),
+    case("an_admin_recalls_what_members_said", |o| Box::pin(groups::admin_recalls(o))),
+    case("a_newcomer_sees_from_the_join_on", |o| Box::pin(group_windows::newcomer(o))),
+    case("a_newcomer_may_see_everything", |o| Box::pin(group_windows::whole_history(o))),
+    case("a_former_member_sees_up_to_the_end", |o| Box::pin(group_windows::former_member(o))),
+    case("joining_again_opens_a_new_window", |o| Box::pin(group_windows::again(o))),
+    case("the_end_of_a_group_ends_every_window", |o| Box::pin(group_windows::dissolved(o))),
+    case("a_kick_and_sends_agree_on_their_order", |o| Box::pin(group_windows::kick_races(o))),
+    case("a_join_and_sends_agree_on_their_order", |o| Box::pin(group_windows::join_races(o))),
     case("a_user_id_is_taken_once", |o| Box::pin(accounts::taken_once(o))),
     case("of_parallel_registrations_one_wins", |o| Box::pin(accounts::one_wins(o))),
     case("a_profile_changes_in_what_is_named", |o| Box::pin(accounts::profile_changes(o))),
@@ -124,6 +151,8 @@ pub const CASES: &[Case] = &[
     }),
     lasting("a_second_crash_forgets_nothing", |o| Box::pin(lasting::second_crash(o))),
     lasting("recalls_survive_a_crash", |o| Box::pin(recalling::survives_crash(o))),
+    lasting("groups_survive_a_crash", |o| Box::pin(group_windows::survives_crash(o))),
+    lasting("marks_survive_a_crash", |o| Box::pin(marks::survive_crash(o))),
     lasting("accounts_survive_a_crash", |o| Box::pin(lasting::accounts_survive(o))),
     lasting("ended_sign_ins_stay_ended", |o| Box::pin(lasting::ended_stay_ended(o))),
 ];

@@ -6,7 +6,7 @@ use nexo_chat::ids::{ConversationId, MessageId, Seq};
 use nexo_chat::store::{Limit, Order, Store};
 
 use super::Opener;
-use super::given::{all, append, draft, pair, send, send_many, seqs};
+use super::given::{all, group, pair, say, send, send_many, seqs};
 
 async fn check(
     store: &Arc<dyn Store>,
@@ -66,11 +66,10 @@ pub(super) async fn beyond(opener: Arc<dyn Opener>) {
 pub(super) async fn neighbours(opener: Arc<dyn Opener>) {
     let store = opener.open();
     // Ids that are prefixes of each other.
-    for id in ["sg_1", "sg_1.", "sg_11", "sg_1-"] {
+    for id in ["1", "1.", "11", "1-"] {
+        group(&store, id, &["alice"]).await;
         for n in 1..=3 {
-            let mut to_group = draft("alice", "bob", &format!("{id}/{n}"), "hi");
-            to_group.conversation = ConversationId::parse(id).unwrap();
-            append(&store, to_group).await.unwrap();
+            say(&store, "alice", id, &format!("{id}/{n}")).await;
         }
     }
     for id in ["sg_1", "sg_1.", "sg_11", "sg_1-"] {

@@ -6,7 +6,7 @@ use nexo_chat::Reason;
 use nexo_chat::ids::{ConnectionId, MessageId, Seq};
 use nexo_chat::model::{Change, ChangeKind, Message};
 use nexo_chat::policy::send::Permit;
-use nexo_chat::store::{Appended, Asker, Limit, Order, Store};
+use nexo_chat::store::{Appended, Asker, Limit, Order, RecallFacts, Store};
 
 use super::Opener;
 use super::given::{Ear, NOW, append, draft, pair, send, standing, user};
@@ -61,8 +61,8 @@ pub(super) async fn dense_and_heard(opener: Arc<dyn Opener>) {
     let heard = ear.changes();
     assert_eq!(heard, changes(&store, 0, 99).await);
     assert_eq!(heard.iter().map(|change| change.seq.0).collect::<Vec<_>>(), [1, 2, 3, 4, 5]);
-    let ChangeKind::Recalled { message, seq, sender } = &heard[0].kind;
-    assert_eq!((*message, *seq, sender), (ids[4], Seq(5), &user("alice")));
+    let kind = ChangeKind::Recalled { message: ids[4], seq: Seq(5), sender: user("alice") };
+    assert_eq!(heard[0].kind, kind);
     assert_eq!(standing(&store, "bob", "alice").await.change_seq, Seq(5));
     assert_eq!(standing(&store, "bob", "alice").await.unread(), 5, "recalled ones still count");
     assert_eq!(changes(&store, 3, 1).await, heard[3..4]);
@@ -82,7 +82,7 @@ pub(super) async fn refused(opener: Arc<dyn Opener>) {
     let store = opener.open();
     let sent = send(&store, "alice", "bob", "m").await;
     let asker = Asker { user: user("bob"), at: NOW, origin: None };
-    let may = Box::new(|_: &Message| Err(Reason::NotMessageSender));
+    let may = Box::new(|_: RecallFacts<'_>| Err(Reason::NotMessageSender));
     let refused = store.recall(sent.id, asker, may).await.unwrap();
     assert_eq!(refused, Err(Reason::NotMessageSender));
     assert_eq!(recall(&store, MessageId([9; 16])).await, Err(Reason::MessageNotFound));

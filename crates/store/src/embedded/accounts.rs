@@ -2,44 +2,36 @@
 
 use std::sync::Arc;
 
-use nexo_chat::ids::UserId;
+use nexo_chat::ids::{Millis, UserId};
 use nexo_chat::model::{Profile, ProfileChange, User};
 
-use super::engine::Engine;
+use super::core::Core;
 use super::keys::{self, Space};
 use super::logins;
 use super::pending::Pending;
 use super::poison::Fault;
 use super::record::{self, UserRecord};
-use super::shards::Shards;
 
-/// The accounts in memory.
-pub(crate) struct Users(Shards<UserId, Arc<User>>);
-
-impl Users {
-    pub(crate) fn new(max: usize) -> Self {
-        Self(Shards::new(max))
-    }
-
-    /// The account, if there is one.
-    pub(crate) fn get(&self, engine: &Engine, id: &UserId) -> Result<Option<Arc<User>>, Fault> {
-        let mut part = self.0.lock(id);
-        if let Some(user) = part.get(id) {
-            return Ok(Some(Arc::clone(user)));
-        }
+/// The account, if there is one.
+pub(crate) fn get(core: &Core, id: &UserId) -> Result<Option<Arc<User>>, Fault> {
+    core.users.get(id, || {
         let key = keys::user(id);
-        let Some(bytes) = engine.get(Space::Users, &key)? else { return Ok(None) };
+        let Some(bytes) = core.engine.get(Space::Users, &key)? else { return Ok(None) };
         let record: UserRecord<'_> = record::decode(Space::Users, &key, &bytes)?;
-        let user = Arc::new(record.user(id));
-        self.0.insert(&mut part, id.clone(), Arc::clone(&user), |_| true);
-        Ok(Some(user))
-    }
+        Ok(Some(record.user(id)))
+    })
+}
 
-    /// Takes over an account that became durable.
-    pub(crate) fn publish(&self, id: UserId, user: Arc<User>) {
-        let mut part = self.0.lock(&id);
-        self.0.insert(&mut part, id, user, |_| true);
-    }
+/// Notes that a user was seen.
+pub(crate) fn seen(pending: &mut Pending<'_>, id: &UserId, at: Millis) -> Result<(), Fault> {
+    pending.set(Space::Seen, keys::user(id), &at.0)
+}
+
+/// When a user was last seen.
+pub(crate) fn last_seen(core: &Core, id: &UserId) -> Result<Option<Millis>, Fault> {
+    let key = keys::user(id);
+    let Some(bytes) = core.engine.get(Space::Seen, &key)? else { return Ok(None) };
+    Ok(Some(Millis(record::decode(Space::Seen, &key, &bytes)?)))
 }
 
 /// Creates an account; `false` if the id is taken.
@@ -86,7 +78,7 @@ pub(crate) fn current(pending: &mut Pending<'_>, id: &UserId) -> Result<Option<U
     if let Some(user) = pending.decided().users.get(id) {
         return Ok(Some(User::clone(user)));
     }
-    Ok(pending.core.users.get(&pending.core.engine, id)?.map(|user| User::clone(&user)))
+    Ok(get(pending.core, id)?.map(|user| User::clone(&user)))
 }
 
 fn put(pending: &mut Pending<'_>, user: User) -> Result<(), Fault> {

@@ -1,17 +1,20 @@
-//! Stores a message: dedupe, next seq, two records.
+//! Stores a message: dedupe, may the sender speak, next seq, two records.
 
 use std::sync::Arc;
 
 use nexo_chat::ids::{MessageId, Seq, UserId};
 use nexo_chat::model::{Draft, Fingerprint, Kept, Message, Window};
+use nexo_chat::policy::group::may_speak;
 use nexo_chat::store::Appended;
 
+use super::groups;
 use super::heads::Head;
 use super::keys::{self, Space};
 use super::pending::Pending;
 use super::poison::Fault;
 use super::read;
 use super::record::{IdRecord, MessageRecord, WindowRecord};
+use super::tail::Sent;
 
 /// A draft with what can be worked out before its turn comes.
 pub(crate) struct Prepared {
@@ -50,18 +53,28 @@ pub(crate) fn append(pending: &mut Pending<'_>, prepared: Prepared) -> Result<Ap
         pending.core.meters.duplicates.increment(1);
         return Ok(Appended::Duplicate(message));
     }
+    let mut members = 0;
+    if let Some(group) = draft.conversation.group() {
+        let member = groups::current_member(pending, &group, &draft.sender)?;
+        let group = groups::current(pending, &group)?;
+        if let Err(reason) = may_speak(group.as_deref(), member.as_deref(), &draft) {
+            return Ok(Appended::Refused(reason));
+        }
+        members = group.map_or(0, |group| group.members);
+    }
     let head = pending.head(&draft.conversation)?;
     let seq = head.seq.next();
-    let origin = draft.origin;
+    let Draft { origin, marks_read, .. } = draft;
     let message = Arc::new(with_seq(draft, id, seq));
     join(pending, &message)?;
+    mark(pending, &message, marks_read)?;
     write(pending, &message, fingerprint)?;
     let decided = pending.decided();
     decided
         .heads
         .insert(message.conversation.clone(), Head { seq, sent_at: message.sent_at, ..head });
     decided.messages.insert(id, (Arc::clone(&message), fingerprint));
-    decided.kept.push(Kept::Message { message: Arc::clone(&message), origin });
+    decided.kept.push(Kept::Message { message: Arc::clone(&message), origin, members });
     Ok(Appended::Stored(message))
 }
 
@@ -78,25 +91,41 @@ fn with_seq(draft: Draft, id: MessageId, seq: Seq) -> Message {
     }
 }
 
-/// The first message of two people makes them members; every message moves its sender's cursors,
-/// if the sender is a member.
+/// The first message of two people makes them members.
 fn join(pending: &mut Pending<'_>, message: &Message) -> Result<(), Fault> {
-    let pair = message.conversation.pair();
-    if let (Seq(1), Some((a, b))) = (message.seq, &pair) {
+    if let (Seq(1), Some((a, b))) = (message.seq, message.conversation.pair()) {
         for user in [a, b] {
-            let key = keys::member(user, &message.conversation);
+            let key = keys::member(&user, &message.conversation);
             pending.set(Space::Members, key, &WindowRecord::from(Window::ALL))?;
         }
     }
-    let is_member = if let Some((a, b)) = pair {
-        message.sender == a || message.sender == b
-    } else {
-        let key = keys::member(&message.sender, &message.conversation);
-        pending.get(Space::Members, &key)?.is_some()
-    };
-    if is_member {
-        let place = (message.sender.clone(), message.conversation.clone());
-        pending.decided().sent.push((place, message.seq));
+    Ok(())
+}
+
+/// Every message moves its sender's cursors. One that marks nothing read is counted, so that it
+/// does not count as unread; and whom it speaks to is noted.
+fn mark(pending: &mut Pending<'_>, message: &Message, marks_read: bool) -> Result<(), Fault> {
+    let Message { conversation, sender, seq, content, .. } = message;
+    let place = (sender.clone(), conversation.clone());
+    if !marks_read {
+        let count = match pending.decided().quiet.get(&place) {
+            Some(count) => *count,
+            None => read::quiet_up_to(pending.core, &place, *seq)?,
+        };
+        let key = keys::marked(sender.as_str(), conversation, *seq);
+        pending.write(Space::Quiet, key, &(count + 1))?;
+        pending.decided().quiet.insert(place.clone(), count + 1);
+    }
+    pending.decided().sent.push(Sent { place, seq: *seq, marks_read });
+    let answered = content.reply_to.as_ref().map(|reply| &reply.sender);
+    let mut whom: Vec<&str> = content.mentions.iter().chain(answered).map(UserId::as_str).collect();
+    whom.retain(|user| *user != sender.as_str());
+    whom.extend(content.mentions_all.then_some(keys::EVERYBODY));
+    whom.sort_unstable();
+    whom.dedup();
+    for user in whom {
+        let key = keys::marked(user, conversation, *seq);
+        pending.write(Space::Mentions, key, &sender.as_str())?;
     }
     Ok(())
 }

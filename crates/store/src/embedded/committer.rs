@@ -165,11 +165,20 @@ impl Committer {
             core.heads.publish(conversation, head);
         }
         for (id, user) in decided.users {
-            core.users.publish(id, user);
+            core.users.publish(id, Some(user));
+        }
+        for (id, group) in decided.groups {
+            core.groups.publish(id, Some(group));
+        }
+        for (place, member) in decided.group_members {
+            core.group_members.publish(place, member);
         }
         // After the heads, so that no cursor is ever seen beyond its head.
-        for (place, seq) in decided.sent {
-            core.members.sent(&core.engine, &place, seq)?;
+        for (place, change) in decided.members {
+            core.members.publish(&place, change);
+        }
+        for sent in decided.sent {
+            core.members.sent(&core.engine, &sent)?;
         }
         Ok(())
     }

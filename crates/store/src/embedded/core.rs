@@ -3,9 +3,12 @@
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
+use nexo_chat::ids::{GroupId, UserId};
+use nexo_chat::membership::{Group, GroupMember};
+use nexo_chat::model::User;
 use nexo_chat::store::{Committed, StoreError};
 
-use super::accounts::Users;
+use super::cached::Cached;
 use super::cursors::Members;
 use super::engine::Engine;
 use super::folder::Folder;
@@ -18,13 +21,16 @@ use super::witness::Witness;
 const HEADS_MAX: usize = 200_000;
 const MEMBERS_MAX: usize = 400_000;
 const USERS_MAX: usize = 100_000;
+const GROUPS_MAX: usize = 50_000;
 
 /// The open store behind its threads. Fields are dropped in order: the folder is let go last.
 pub(crate) struct Core {
     pub(crate) engine: Engine,
     pub(crate) heads: Heads,
     pub(crate) members: Members,
-    pub(crate) users: Users,
+    pub(crate) users: Cached<UserId, User>,
+    pub(crate) groups: Cached<GroupId, Group>,
+    pub(crate) group_members: Cached<(GroupId, UserId), GroupMember>,
     pub(crate) recent: Recent,
     pub(crate) poison: Poison,
     pub(crate) listener: OnceLock<Arc<dyn Committed>>,
@@ -44,7 +50,9 @@ impl Core {
             engine,
             heads: Heads::new(HEADS_MAX),
             members: Members::new(MEMBERS_MAX),
-            users: Users::new(USERS_MAX),
+            users: Cached::new(USERS_MAX),
+            groups: Cached::new(GROUPS_MAX),
+            group_members: Cached::new(MEMBERS_MAX),
             recent: Recent::default(),
             poison: Poison::default(),
             listener: OnceLock::new(),

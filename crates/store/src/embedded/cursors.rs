@@ -3,7 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use nexo_chat::ids::{ConversationId, Seq, UserId};
-use nexo_chat::model::{CursorKind, Window};
+use nexo_chat::model::{CursorKind, Settings, Window};
 use nexo_chat::progress::Progress;
 use nexo_chat::store::Moved;
 
@@ -11,8 +11,9 @@ use super::engine::{Batch, Engine};
 use super::heads::Heads;
 use super::keys::{self, Space};
 use super::poison::Fault;
-use super::record::{self, CursorRecord, WindowRecord};
+use super::record::{self, CursorRecord, SettingsRecord, WindowRecord};
 use super::shards::Shards;
+use super::tail::Sent;
 
 /// Who, and where.
 pub(crate) type Place = (UserId, ConversationId);
@@ -22,8 +23,17 @@ pub(crate) type Place = (UserId, ConversationId);
 pub(crate) struct Member {
     pub(crate) window: Window,
     pub(crate) progress: Progress,
+    pub(crate) settings: Settings,
     /// The cursors moved since they were written: memory is the only place that knows.
     dirty: bool,
+}
+
+/// What may become of a member beside moving cursors.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum MemberChange {
+    Joined(Window, Progress),
+    Left(Window),
+    Chose(Settings),
 }
 
 /// The members in memory.
@@ -82,16 +92,31 @@ impl Members {
         let head = heads.get(engine, &place.1)?.seq;
         self.with(engine, place, |member| {
             let before = member.progress.cursors;
-            let to = seq.min(member.window.max.map_or(head, |max| max.min(head)));
+            let to = seq.min(member.window.end.map_or(head, |end| end.seq.min(head)));
             member.progress.acknowledged(kind, to);
             Moved { before, after: member.progress.cursors }
         })
     }
 
     /// Moves a sender's cursors to their own message.
-    pub(crate) fn sent(&self, engine: &Engine, place: &Place, seq: Seq) -> Result<(), Fault> {
-        let moved = self.with(engine, place, |member| member.progress.sent(seq))?;
+    pub(crate) fn sent(&self, engine: &Engine, sent: &Sent) -> Result<(), Fault> {
+        let moved = self.with(engine, &sent.place, |member| {
+            member.progress.sent(sent.seq, sent.marks_read);
+        })?;
         moved.ok_or_else(|| record::impossible(Space::Tail, "a sender who is no member"))
+    }
+
+    /// Takes over what became durable of a member. Whoever is not in memory is loaded when asked for.
+    pub(crate) fn publish(&self, place: &Place, change: MemberChange) {
+        let mut part = self.known.lock(place);
+        let Some(member) = part.get_mut(place) else { return };
+        match change {
+            MemberChange::Joined(window, progress) => {
+                (member.window, member.progress) = (window, progress);
+            }
+            MemberChange::Left(window) => member.window = window,
+            MemberChange::Chose(settings) => member.settings = settings,
+        }
     }
 
     /// Adds all moved cursors to a batch. They stay dirty until [`Members::written`].
@@ -132,5 +157,11 @@ fn load(engine: &Engine, place: &Place) -> Result<Option<Member>, Fault> {
         Some(bytes) => record::decode::<CursorRecord>(Space::Cursors, &key, &bytes)?.into(),
         None => Progress::default(),
     };
-    Ok(Some(Member { window: window.into(), progress, dirty: false }))
+    let settings = match engine.get(Space::Settings, &key)? {
+        Some(bytes) => {
+            record::decode::<SettingsRecord>(Space::Settings, &key, &bytes)?.settings()?
+        }
+        None => Settings::default(),
+    };
+    Ok(Some(Member { window: window.into(), progress, settings, dirty: false }))
 }

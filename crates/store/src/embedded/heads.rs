@@ -8,7 +8,7 @@ use super::poison::Fault;
 use super::record::{self, MessageRecord};
 use super::shards::Shards;
 
-/// The newest message of a conversation.
+/// The newest message and change of a conversation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Head {
     /// Its place; zero if there is none.
@@ -54,11 +54,14 @@ impl Heads {
 }
 
 fn load(engine: &Engine, conversation: &ConversationId) -> Result<Option<Head>, Fault> {
-    let range = keys::messages_of(conversation);
-    let Some((key, value)) = engine.last(Space::Messages, range)? else { return Ok(None) };
-    let record: MessageRecord<'_> = record::decode(Space::Messages, &key, &value)?;
-    let seq = keys::seq_of(&key).ok_or_else(|| record::impossible(Space::Messages, "no seq"))?;
+    let mut head = Head::default();
+    let message = engine.last(Space::Messages, keys::messages_of(conversation))?;
+    if let Some((key, value)) = &message {
+        let record: MessageRecord<'_> = record::decode(Space::Messages, key, value)?;
+        let seq = keys::seq_of(key).ok_or_else(|| record::impossible(Space::Messages, "no seq"))?;
+        (head.seq, head.sent_at) = (seq, record.sent_at());
+    }
     let change = engine.last(Space::Changes, keys::messages_of(conversation))?;
-    let change_seq = change.and_then(|(key, _)| keys::seq_of(&key)).unwrap_or_default();
-    Ok(Some(Head { seq, sent_at: record.sent_at(), change_seq }))
+    head.change_seq = change.and_then(|(key, _)| keys::seq_of(&key)).unwrap_or_default();
+    Ok((head != Head::default()).then_some(head))
 }

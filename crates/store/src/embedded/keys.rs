@@ -16,10 +16,18 @@
 //! | `changes`     | conversation, 0, change seq (8)       | the change                       |
 //! | `used`        | login id (16), generation (8)         | the refresh hash it replaced     |
 //! | `user_logins` | user, 0, login id (16)                | nothing                          |
+//! | `settings`    | user, 0, conversation                 | what the member chose            |
+//! | `quiet`       | user, 0, conversation, 0, seq (8)     | how many quiet messages up to it |
+//! | `mentions`    | user or `@all`, 0, conversation, 0, seq (8) | who said it                |
+//! | `groups`      | group                                 | the group                        |
+//! | `group_members` | group, 0, user                      | the member                       |
+//! | `requests`    | group, 0, user                        | the wish to come in              |
+//! | `codes`       | join code                             | group                            |
+//! | `seen`        | user                                  | when they were last seen         |
 
-use std::ops::Bound;
+use std::ops::{Bound, RangeInclusive};
 
-use nexo_chat::ids::{ConversationId, LoginId, Seq, UserId};
+use nexo_chat::ids::{ConversationId, GroupId, LoginId, Seq, UserId};
 
 /// The number of this layout. Raised when a folder written by the new code cannot be read by the
 /// old one.
@@ -39,11 +47,19 @@ pub(crate) enum Space {
     UserLogins,
     Changes,
     Used,
+    Settings,
+    Quiet,
+    Mentions,
+    Groups,
+    GroupMembers,
+    Requests,
+    Codes,
+    Seen,
 }
 
 impl Space {
     /// All of them; the place in this list is part of each record's checksum.
-    pub(crate) const ALL: [Self; 11] = [
+    pub(crate) const ALL: [Self; 19] = [
         Self::Messages,
         Self::Ids,
         Self::Members,
@@ -55,6 +71,14 @@ impl Space {
         Self::UserLogins,
         Self::Changes,
         Self::Used,
+        Self::Settings,
+        Self::Quiet,
+        Self::Mentions,
+        Self::Groups,
+        Self::GroupMembers,
+        Self::Requests,
+        Self::Codes,
+        Self::Seen,
     ];
 
     /// Its name on disk.
@@ -71,6 +95,14 @@ impl Space {
             Self::UserLogins => "user_logins",
             Self::Changes => "changes",
             Self::Used => "used",
+            Self::Settings => "settings",
+            Self::Quiet => "quiet",
+            Self::Mentions => "mentions",
+            Self::Groups => "groups",
+            Self::GroupMembers => "group_members",
+            Self::Requests => "requests",
+            Self::Codes => "codes",
+            Self::Seen => "seen",
         }
     }
 }
@@ -122,7 +154,50 @@ pub(crate) fn changes_after(conversation: &ConversationId, after: Seq) -> KeyRan
     (Bound::Excluded(message(conversation, after)), end)
 }
 
-/// The key of `members` and of `cursors`.
+/// Stands for everybody in a key of `mentions`: no user id has that sign.
+pub(crate) const EVERYBODY: &str = "@all";
+
+/// The key of `quiet` and of `mentions`.
+pub(crate) fn marked(who: &str, conversation: &ConversationId, seq: Seq) -> Vec<u8> {
+    let mut key = joined(who, conversation.as_str().as_bytes());
+    key.push(END_OF_ID);
+    key.extend_from_slice(&seq.0.to_be_bytes());
+    key
+}
+
+/// A range of these, both ends included.
+pub(crate) fn marked_range(
+    who: &str,
+    conversation: &ConversationId,
+    range: &RangeInclusive<Seq>,
+) -> KeyRange {
+    let end = |seq| Bound::Included(marked(who, conversation, seq));
+    (end(*range.start()), end(*range.end()))
+}
+
+/// The key of `groups`.
+pub(crate) fn group(id: &GroupId) -> Vec<u8> {
+    id.as_str().as_bytes().to_vec()
+}
+
+/// The key of `group_members` and of `requests`.
+pub(crate) fn group_member(group: &GroupId, user: &UserId) -> Vec<u8> {
+    joined(group.as_str(), user.as_str().as_bytes())
+}
+
+/// Everybody of a group in `group_members` or `requests`, after a given one.
+pub(crate) fn group_members(group: &GroupId, after: Option<&UserId>) -> KeyRange {
+    let (start, end) = under(group.as_str());
+    (after.map_or(start, |after| Bound::Excluded(group_member(group, after))), end)
+}
+
+/// The user in a key of `group_members` or `requests`.
+pub(crate) fn user_of<'a>(key: &'a [u8], group: &GroupId) -> Option<&'a str> {
+    let rest = key.strip_prefix(group.as_str().as_bytes())?.strip_prefix(&[END_OF_ID])?;
+    std::str::from_utf8(rest).ok()
+}
+
+/// The key of `members`, of `cursors` and of `settings`.
 pub(crate) fn member(user: &UserId, conversation: &ConversationId) -> Vec<u8> {
     joined(user.as_str(), conversation.as_str().as_bytes())
 }

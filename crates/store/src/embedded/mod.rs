@@ -6,11 +6,11 @@
 //! order:
 //!
 //! - `options`, `folder`, `witness`: what is in the data folder, and who holds it
-//! - `keys`, `record`: every byte on disk
+//! - `keys`, `record`, `change_record`, `group_record`: every byte on disk
 //! - `engine`: the only file that knows the LSM tree; `journal`: its log, looked at before opening
 //! - `poison`: what is beyond repair; `meters`: what can be watched
-//! - `shards`, `heads`, `cursors`, `recent`: what is kept in memory
-//! - `pending`, `append`, `recall`, `accounts`, `logins`: decisions of a batch
+//! - `shards`, `cached`, `heads`, `cursors`, `recent`: what is kept in memory
+//! - `pending`, `append`, `recall`, `groups`, `settings`, `accounts`, `logins`: decisions of a batch
 //! - `tail`: the record that ties batches and cursors together
 //! - `committer`, `announcer`: the two threads
 //! - `read`: everything that only reads
@@ -19,11 +19,15 @@
 mod accounts;
 mod announcer;
 mod append;
+mod cached;
+mod change_record;
 mod committer;
 mod core;
 mod cursors;
 mod engine;
 mod folder;
+mod group_record;
+mod groups;
 mod heads;
 mod journal;
 mod keys;
@@ -37,6 +41,7 @@ mod read;
 mod recall;
 mod recent;
 mod record;
+mod settings;
 mod shards;
 mod tail;
 #[cfg(test)]
@@ -53,14 +58,16 @@ use std::thread::JoinHandle;
 use tokio::sync::oneshot;
 
 use nexo_chat::Reason;
-use nexo_chat::ids::{ConversationId, LoginId, MessageId, Millis, Seq, UserId};
+use nexo_chat::ids::{ConversationId, GroupId, LoginId, MessageId, Millis, Seq, UserId};
+use nexo_chat::membership::{Group, GroupMember, JoinCode, JoinRequest};
 use nexo_chat::model::{
-    Change, CursorKind, Draft, Login, Message, Profile, ProfileChange, Standing, User,
+    Change, CursorKind, Draft, Login, Message, Profile, ProfileChange, Settings, SettingsChange,
+    Standing, User,
 };
 use nexo_chat::policy::send::Permit;
 use nexo_chat::store::{
-    Appended, Asker, Committed, Limit, MayRecall, Moved, Order, Rotated, SignedIn, Store,
-    StoreError, Stored,
+    About, Appended, Asker, Committed, Decide, Decided, Limit, MayRecall, Moved, Order, Rotated,
+    SignedIn, Store, StoreError, Stored,
 };
 
 use self::committer::{Answer, Work};
@@ -211,7 +218,18 @@ impl Store for Embedded {
         asker: Asker,
         may: MayRecall,
     ) -> Stored<'_, Result<Arc<Message>, Reason>> {
-        self.submit(CHANGE_BYTES, move |pending| recall::recall(pending, id, asker, may))
+        self.submit(CHANGE_BYTES, move |pending| recall::recall(pending, id, &asker, may))
+    }
+
+    fn mentions(
+        &self,
+        user: &UserId,
+        conversation: &ConversationId,
+        range: RangeInclusive<Seq>,
+        limit: usize,
+    ) -> Stored<'_, Vec<Seq>> {
+        let place = (user.clone(), conversation.clone());
+        self.scan(move |core| read::mentions(core, &place, &range, limit))
     }
 
     fn changes(
@@ -253,12 +271,87 @@ impl Store for Embedded {
         self.look(|core| core.members.advance(&core.engine, &core.heads, &place, kind, seq))
     }
 
+    fn quiet(
+        &self,
+        user: &UserId,
+        conversation: &ConversationId,
+        range: RangeInclusive<Seq>,
+    ) -> Stored<'_, u64> {
+        let place = (user.clone(), conversation.clone());
+        self.look(|core| read::quiet(core, &place, &range))
+    }
+
+    fn update_settings(
+        &self,
+        user: &UserId,
+        conversation: &ConversationId,
+        change: SettingsChange,
+    ) -> Stored<'_, Option<Settings>> {
+        let place = (user.clone(), conversation.clone());
+        self.submit(CHANGE_BYTES, move |pending| settings::update(pending, place, change))
+    }
+
+    fn change_group(
+        &self,
+        id: &GroupId,
+        asker: Asker,
+        about: About,
+        decide: Decide,
+    ) -> Stored<'static, Result<Decided, Reason>> {
+        let id = id.clone();
+        let bytes = CHANGE_BYTES * (1 + about.users.len());
+        self.submit(bytes, move |pending| groups::change(pending, &id, &asker, about, decide))
+    }
+
+    fn group(&self, id: &GroupId) -> Stored<'_, Option<Arc<Group>>> {
+        self.look(|core| groups::get(core, id))
+    }
+
+    fn group_by_code(&self, code: &JoinCode) -> Stored<'_, Option<GroupId>> {
+        self.look(|core| groups::by_code(core, code))
+    }
+
+    fn group_member(&self, group: &GroupId, user: &UserId) -> Stored<'_, Option<GroupMember>> {
+        self.look(|core| {
+            Ok(groups::member(core, group, user)?.map(|member| GroupMember::clone(&member)))
+        })
+    }
+
+    fn group_members(
+        &self,
+        group: &GroupId,
+        after: Option<&UserId>,
+        limit: usize,
+    ) -> Stored<'_, Vec<GroupMember>> {
+        let (group, after) = (group.clone(), after.cloned());
+        self.scan(move |core| groups::members(core, &group, after.as_ref(), limit))
+    }
+
+    fn join_requests(
+        &self,
+        group: &GroupId,
+        after: Option<&UserId>,
+        limit: usize,
+    ) -> Stored<'_, Vec<JoinRequest>> {
+        let (group, after) = (group.clone(), after.cloned());
+        self.scan(move |core| groups::requests(core, &group, after.as_ref(), limit))
+    }
+
+    fn seen(&self, user: &UserId, at: Millis) -> Stored<'_, ()> {
+        let user = user.clone();
+        self.submit(CHANGE_BYTES, move |pending| accounts::seen(pending, &user, at))
+    }
+
+    fn last_seen(&self, user: &UserId) -> Stored<'_, Option<Millis>> {
+        self.look(|core| accounts::last_seen(core, user))
+    }
+
     fn create_user(&self, user: User) -> Stored<'_, bool> {
         self.submit(CHANGE_BYTES, |pending| accounts::create(pending, user))
     }
 
     fn user(&self, id: &UserId) -> Stored<'_, Option<Arc<User>>> {
-        self.look(|core| core.users.get(&core.engine, id))
+        self.look(|core| accounts::get(core, id))
     }
 
     fn update_profile(&self, id: &UserId, change: ProfileChange) -> Stored<'_, Option<Profile>> {

@@ -32,8 +32,8 @@ impl Embedded {
         let (tail, sent) = Tail::find(&engine).map_err(|fault| folder.damaged(fault))?;
         let witness = witness(&folder, acknowledged, tail)?;
         let core = Arc::new(Core::new(engine, witness, folder));
-        for (user, conversation, seq) in sent {
-            let again = core.members.sent(&core.engine, &(user, conversation), seq);
+        for sent in sent {
+            let again = core.members.sent(&core.engine, &sent);
             again.map_err(|fault| core.folder.damaged(fault))?;
         }
         Self::start(core, tail, options)

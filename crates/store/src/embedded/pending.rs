@@ -5,18 +5,20 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use nexo_chat::ids::{ConversationId, MessageId, Seq, UserId};
+use nexo_chat::ids::{ConversationId, GroupId, MessageId, UserId};
+use nexo_chat::membership::{Group, GroupMember};
 use nexo_chat::model::{Kept, User};
 use nexo_chat::store::Order;
 
 use super::core::Core;
-use super::cursors::Place;
+use super::cursors::{MemberChange, Place};
 use super::engine::Batch;
 use super::heads::Head;
 use super::keys::{KeyRange, Space};
 use super::poison::Fault;
 use super::recent::Known;
 use super::record;
+use super::tail::Sent;
 
 /// Decisions that become durable together. Later ones see the earlier ones.
 pub(crate) struct Pending<'a> {
@@ -38,7 +40,15 @@ pub(crate) struct Decided {
     /// New heads.
     pub(crate) heads: HashMap<ConversationId, Head>,
     /// Senders' own places, in the order of their messages.
-    pub(crate) sent: Vec<(Place, Seq)>,
+    pub(crate) sent: Vec<Sent>,
+    /// How many quiet messages a member has sent.
+    pub(crate) quiet: HashMap<Place, u64>,
+    /// What becomes of members, in order.
+    pub(crate) members: Vec<(Place, MemberChange)>,
+    /// New or changed groups.
+    pub(crate) groups: HashMap<GroupId, Arc<Group>>,
+    /// Who is in a group, or not any more.
+    pub(crate) group_members: HashMap<(GroupId, UserId), Option<Arc<GroupMember>>>,
     /// New or changed accounts.
     pub(crate) users: HashMap<UserId, Arc<User>>,
 }

@@ -1,5 +1,6 @@
 //! Reading messages and standings.
 
+use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
@@ -9,10 +10,14 @@ use nexo_chat::store::{Limit, Order};
 
 use super::core::Core;
 use super::cursors::Place;
+use super::groups;
 use super::keys::{self, Space};
 use super::poison::Fault;
 use super::recent::Known;
 use super::record::{self, IdRecord, MessageRecord};
+
+/// Mentions looked at.
+const MENTIONS_MAX: usize = 10_000;
 
 /// The message with this id and what its content stood for.
 pub(crate) fn known(core: &Core, id: MessageId) -> Result<Option<Known>, Fault> {
@@ -88,15 +93,67 @@ fn decode(conversation: &ConversationId, key: &[u8], bytes: &[u8]) -> Result<Mes
 pub(crate) fn standing(core: &Core, place: &Place) -> Result<Option<Standing>, Fault> {
     // The cursors first: the head may only grow meanwhile, so no cursor shows beyond it.
     let Some(member) = core.members.get(&core.engine, place)? else { return Ok(None) };
+    let group = match place.1.group() {
+        Some(group) => groups::get(core, &group)?,
+        None => None,
+    };
+    let ended = group.and_then(|group| group.ended);
     let head = core.heads.get(&core.engine, &place.1)?;
-    Ok(Some(Standing {
+    let mut standing = Standing {
         conversation: place.1.clone(),
-        window: member.window,
+        window: member.window.until(ended.map(|ended| ended.edge)),
         cursors: member.progress.cursors,
+        own_unread: 0,
+        settings: member.settings,
         max_seq: head.seq,
         change_seq: head.change_seq,
-        updated_at: head.sent_at,
-    }))
+        newest_at: head.sent_at,
+    };
+    if member.progress.quiet > standing.read_from() {
+        let above = standing.read_from().next()..=standing.visible_max();
+        standing.own_unread = quiet(core, place, &above)?;
+    }
+    Ok(Some(standing))
+}
+
+/// How many messages of a range a member sent without marking anything read: the difference of two
+/// counts, however many they are.
+pub(crate) fn quiet(core: &Core, place: &Place, range: &RangeInclusive<Seq>) -> Result<u64, Fault> {
+    let up_to = quiet_up_to(core, place, *range.end())?;
+    Ok(up_to.saturating_sub(quiet_up_to(core, place, range.start().previous())?))
+}
+
+/// How many there are up to a place.
+pub(crate) fn quiet_up_to(core: &Core, place: &Place, seq: Seq) -> Result<u64, Fault> {
+    let range = keys::marked_range(place.0.as_str(), &place.1, &(Seq::ZERO..=seq));
+    match core.engine.last(Space::Quiet, range)? {
+        Some((key, bytes)) => record::decode(Space::Quiet, &key, &bytes),
+        None => Ok(0),
+    }
+}
+
+/// Places of messages that speak to somebody.
+pub(crate) fn mentions(
+    core: &Core,
+    place: &Place,
+    range: &RangeInclusive<Seq>,
+    limit: usize,
+) -> Result<Vec<Seq>, Fault> {
+    let (user, conversation) = place;
+    let mut found = BTreeSet::new();
+    for who in [user.as_str(), keys::EVERYBODY] {
+        let keys = keys::marked_range(who, conversation, range);
+        // Own words to everybody are left out, so there may be more of them than wanted.
+        let all =
+            core.engine.scan(Space::Mentions, keys, MENTIONS_MAX, Order::Ascending, usize::MAX)?;
+        for (key, bytes) in all {
+            let sender: &str = record::decode(Space::Mentions, &key, &bytes)?;
+            if sender != user.as_str() {
+                found.extend(keys::seq_of(&key));
+            }
+        }
+    }
+    Ok(found.into_iter().take(limit).collect())
 }
 
 /// A page of a user's conversations.

@@ -5,21 +5,23 @@ use std::sync::Arc;
 use nexo_chat::Reason;
 use nexo_chat::ids::{ConversationId, MessageId, Seq};
 use nexo_chat::model::{Change, ChangeKind, Kept, Message, Recall};
-use nexo_chat::store::{Asker, MayRecall, Order};
+use nexo_chat::store::{Asker, MayRecall, Order, RecallFacts};
 
+use super::change_record::ChangeRecord;
 use super::core::Core;
+use super::groups;
 use super::heads::Head;
 use super::keys::{self, Space};
 use super::pending::Pending;
 use super::poison::Fault;
 use super::read;
-use super::record::{self, ChangeRecord, MessageRecord};
+use super::record::{self, MessageRecord};
 
 /// Decides a recall and adds its records to the batch.
 pub(crate) fn recall(
     pending: &mut Pending<'_>,
     id: MessageId,
-    asker: Asker,
+    asker: &Asker,
     may: MayRecall,
 ) -> Result<Result<Arc<Message>, Reason>, Fault> {
     let known = match pending.decided().messages.get(&id) {
@@ -27,7 +29,16 @@ pub(crate) fn recall(
         None => read::known(pending.core, id)?,
     };
     let Some((message, fingerprint)) = known else { return Ok(Err(Reason::MessageNotFound)) };
-    if let Err(reason) = may(&message) {
+    let group = match message.conversation.group() {
+        Some(id) => groups::current(pending, &id)?.filter(|group| group.ended.is_none()),
+        None => None,
+    };
+    let is_member = match &group {
+        Some(group) => groups::current_member(pending, &group.id, &asker.user)?.is_some(),
+        None => false,
+    };
+    if let Err(reason) = may(RecallFacts { message: &message, group: group.as_deref(), is_member })
+    {
         return Ok(Err(reason));
     }
     if message.recalled.is_some() {
@@ -58,22 +69,22 @@ pub(crate) fn recall(
 }
 
 /// Writes a change under the next change seq.
-fn note(
+pub(crate) fn note(
     pending: &mut Pending<'_>,
     conversation: &ConversationId,
-    asker: Asker,
+    asker: &Asker,
     kind: ChangeKind,
-) -> Result<(), Fault> {
+) -> Result<Arc<Change>, Fault> {
     let head = pending.head(conversation)?;
     let seq = head.change_seq.next();
-    let Asker { user, at, origin } = asker;
-    let change = Arc::new(Change { conversation: conversation.clone(), seq, by: user, at, kind });
+    let Asker { user: by, at, origin } = asker.clone();
+    let change = Arc::new(Change { conversation: conversation.clone(), seq, by, at, kind });
     let key = keys::message(conversation, seq);
     pending.write(Space::Changes, key, &ChangeRecord::from(&*change))?;
     let decided = pending.decided();
     decided.heads.insert(conversation.clone(), Head { change_seq: seq, ..head });
-    decided.kept.push(Kept::Change { change, origin });
-    Ok(())
+    decided.kept.push(Kept::Change { change: Arc::clone(&change), origin });
+    Ok(change)
 }
 
 /// A page of a conversation's changes. Dense, like its messages: a hole is damage.

@@ -11,13 +11,14 @@ use nexo_chat::ids::{
     ClientMsgId, ConversationId, LoginId, MessageId, Millis, Platform, Seq, UserId,
 };
 use nexo_chat::model::{
-    Change, ChangeKind, Content, ContentKind, Cursors, Fingerprint, Login, Message, Profile,
-    Recall, User, Window,
+    Content, ContentKind, Cursors, Edge, Fingerprint, Login, Message, Profile, Recall, Receive,
+    ReplyTo, Settings, User, Window,
 };
 use nexo_chat::progress::Progress;
 
 use super::keys::Space;
 use super::poison::Fault;
+use super::tail::Sent;
 
 const VERSION: u8 = 1;
 const HEADER: usize = 5;
@@ -82,7 +83,10 @@ pub(crate) struct MessageRecord<'a> {
     extra: BTreeMap<&'a str, &'a str>,
     #[serde(borrow)]
     mentions: Vec<&'a str>,
-    reply_to: Option<[u8; 16]>,
+    mentions_all: bool,
+    /// What it answers, and who had said that.
+    #[serde(borrow)]
+    reply_to: Option<([u8; 16], &'a str)>,
     /// Who recalled it, and when.
     #[serde(borrow)]
     recalled: Option<(&'a str, u64)>,
@@ -100,7 +104,8 @@ impl<'a> From<&'a Message> for MessageRecord<'a> {
             body: &content.body,
             extra: content.extra.iter().map(|(key, value)| (&**key, &**value)).collect(),
             mentions: content.mentions.iter().map(UserId::as_str).collect(),
-            reply_to: content.reply_to.map(|id| id.0),
+            mentions_all: content.mentions_all,
+            reply_to: content.reply_to.as_ref().map(|it| (it.message.0, it.sender.as_str())),
             recalled: message.recalled.as_ref().map(|recall| (recall.by.as_str(), recall.at.0)),
         }
     }
@@ -131,7 +136,13 @@ impl MessageRecord<'_> {
                 body: self.body.to_vec().into(),
                 extra: self.extra.iter().map(owned).collect(),
                 mentions: mentions?,
-                reply_to: self.reply_to.map(MessageId),
+                mentions_all: self.mentions_all,
+                reply_to: match self.reply_to {
+                    Some((message, sender)) => {
+                        Some(ReplyTo { message: MessageId(message), sender: user_id(sender)? })
+                    }
+                    None => None,
+                },
             },
             recalled: match self.recalled {
                 Some((by, at)) => Some(Recall { by: user_id(by)?, at: Millis(at) }),
@@ -141,7 +152,7 @@ impl MessageRecord<'_> {
     }
 }
 
-fn user_id(text: &str) -> Result<UserId, Fault> {
+pub(crate) fn user_id(text: &str) -> Result<UserId, Fault> {
     UserId::parse(text).map_err(|_| Fault::new(format!("damaged record: {text:?} is no user id")))
 }
 
@@ -170,59 +181,80 @@ impl<'a> IdRecord<'a> {
 #[derive(Serialize, Deserialize)]
 pub(crate) struct WindowRecord {
     min: u64,
-    max: Option<u64>,
+    change_min: u64,
+    since: u64,
+    end: Option<EdgeRecord>,
 }
 
 impl From<Window> for WindowRecord {
     fn from(window: Window) -> Self {
-        Self { min: window.min.0, max: window.max.map(|seq| seq.0) }
+        Self {
+            min: window.min.0,
+            change_min: window.change_min.0,
+            since: window.since.0,
+            end: window.end.map(EdgeRecord::from),
+        }
     }
 }
 
 impl From<WindowRecord> for Window {
     fn from(record: WindowRecord) -> Self {
-        Self { min: Seq(record.min), max: record.max.map(Seq) }
+        Self {
+            min: Seq(record.min),
+            change_min: Seq(record.change_min),
+            since: Millis(record.since),
+            end: record.end.map(Edge::from),
+        }
     }
 }
 
-#[derive(Serialize, Deserialize)]
-pub(crate) struct ChangeRecord<'a> {
-    by: &'a str,
+#[derive(Clone, Copy, Serialize, Deserialize)]
+pub(crate) struct EdgeRecord {
+    seq: u64,
+    change_seq: u64,
     at: u64,
-    #[serde(borrow)]
-    kind: ChangeKindRecord<'a>,
 }
 
-/// New kinds are added at the end: the place is what is written.
-#[derive(Serialize, Deserialize)]
-enum ChangeKindRecord<'a> {
-    Recalled { message: [u8; 16], seq: u64, sender: &'a str },
-}
-
-impl<'a> From<&'a Change> for ChangeRecord<'a> {
-    fn from(change: &'a Change) -> Self {
-        let kind = match &change.kind {
-            ChangeKind::Recalled { message, seq, sender } => ChangeKindRecord::Recalled {
-                message: message.0,
-                seq: seq.0,
-                sender: sender.as_str(),
-            },
-        };
-        Self { by: change.by.as_str(), at: change.at.0, kind }
+impl From<Edge> for EdgeRecord {
+    fn from(edge: Edge) -> Self {
+        Self { seq: edge.seq.0, change_seq: edge.change_seq.0, at: edge.at.0 }
     }
 }
 
-impl ChangeRecord<'_> {
-    pub(crate) fn change(&self, conversation: &ConversationId, seq: Seq) -> Result<Change, Fault> {
-        let kind = match self.kind {
-            ChangeKindRecord::Recalled { message, seq, sender } => ChangeKind::Recalled {
-                message: MessageId(message),
-                seq: Seq(seq),
-                sender: user_id(sender)?,
-            },
+impl From<EdgeRecord> for Edge {
+    fn from(record: EdgeRecord) -> Self {
+        let (seq, change_seq) = (Seq(record.seq), Seq(record.change_seq));
+        Self { seq, change_seq, at: Millis(record.at) }
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+pub(crate) struct SettingsRecord {
+    pinned: bool,
+    /// 0 normal, 1 silent, 2 blocked.
+    receive: u8,
+}
+
+impl From<Settings> for SettingsRecord {
+    fn from(settings: Settings) -> Self {
+        let receive = match settings.receive {
+            Receive::Normal => 0,
+            Receive::Silent => 1,
+            Receive::Blocked => 2,
         };
-        let (conversation, at) = (conversation.clone(), Millis(self.at));
-        Ok(Change { conversation, seq, by: user_id(self.by)?, at, kind })
+        Self { pinned: settings.pinned, receive }
+    }
+}
+
+impl SettingsRecord {
+    pub(crate) fn settings(&self) -> Result<Settings, Fault> {
+        let receive = match self.receive {
+            0 => Receive::Normal,
+            1 => Receive::Silent,
+            2 => Receive::Blocked,
+            _ => return Err(impossible(Space::Settings, "an unknown receive option")),
+        };
+        Ok(Settings { pinned: self.pinned, receive })
     }
 }
 
@@ -231,19 +263,21 @@ pub(crate) struct CursorRecord {
     delivered: u64,
     read: u64,
     own: Option<(u64, u64)>,
+    quiet: u64,
 }
 
 impl From<Progress> for CursorRecord {
-    fn from(Progress { cursors, own }: Progress) -> Self {
+    fn from(Progress { cursors, own, quiet }: Progress) -> Self {
         let own = own.map(|(first, last)| (first.0, last.0));
-        Self { delivered: cursors.delivered.0, read: cursors.read.0, own }
+        Self { delivered: cursors.delivered.0, read: cursors.read.0, own, quiet: quiet.0 }
     }
 }
 
 impl From<CursorRecord> for Progress {
     fn from(record: CursorRecord) -> Self {
         let cursors = Cursors { delivered: Seq(record.delivered), read: Seq(record.read) };
-        Self { cursors, own: record.own.map(|(first, last)| (Seq(first), Seq(last))) }
+        let own = record.own.map(|(first, last)| (Seq(first), Seq(last)));
+        Self { cursors, own, quiet: Seq(record.quiet) }
     }
 }
 
@@ -252,18 +286,19 @@ impl From<CursorRecord> for Progress {
 pub(crate) struct TailRecord<'a> {
     /// The oldest batch whose own sends were not yet among the written cursors.
     pub(crate) oldest: u64,
-    /// Sender, conversation, seq.
+    /// Sender, conversation, seq, whether it marks everything before it read.
     #[serde(borrow)]
-    pub(crate) moves: Vec<(&'a str, &'a str, u64)>,
+    pub(crate) moves: Vec<(&'a str, &'a str, u64, bool)>,
 }
 
 impl TailRecord<'_> {
     /// The own sends in the domain's words.
-    pub(crate) fn moves(&self) -> Result<Vec<(UserId, ConversationId, Seq)>, Fault> {
+    pub(crate) fn moves(&self) -> Result<Vec<Sent>, Fault> {
         let moves = self.moves.iter();
         moves
-            .map(|(user, conversation, seq)| {
-                Ok((user_id(user)?, ConversationId::stored(conversation), Seq(*seq)))
+            .map(|(user, conversation, seq, marks_read)| {
+                let place = (user_id(user)?, ConversationId::stored(conversation));
+                Ok(Sent { place, seq: Seq(*seq), marks_read: *marks_read })
             })
             .collect()
     }
@@ -357,7 +392,7 @@ mod tests {
 
     #[test]
     fn every_flipped_bit_and_every_wrong_place_is_noticed() {
-        let record = CursorRecord { delivered: 300, read: 2, own: Some((301, 302)) };
+        let record = CursorRecord { delivered: 300, read: 2, own: Some((301, 302)), quiet: 7 };
         let good = encode(Space::Cursors, b"key", &record).unwrap();
         assert!(decode::<CursorRecord>(Space::Cursors, b"key", &good).is_ok());
         assert!(decode::<CursorRecord>(Space::Members, b"key", &good).is_err());

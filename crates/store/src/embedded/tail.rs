@@ -7,7 +7,7 @@
 
 use std::collections::HashMap;
 
-use nexo_chat::ids::{ConversationId, Seq, UserId};
+use nexo_chat::ids::Seq;
 
 use super::cursors::Place;
 use super::engine::{Batch, Engine};
@@ -25,19 +25,27 @@ pub(crate) struct Tail {
     pub(crate) oldest: u64,
 }
 
-/// An own send, to be done again.
-pub(crate) type Sent = (UserId, ConversationId, Seq);
+/// An own send, which moves its sender's cursors.
+#[derive(Clone, Debug)]
+pub(crate) struct Sent {
+    pub(crate) place: Place,
+    pub(crate) seq: Seq,
+    pub(crate) marks_read: bool,
+}
 
 impl Tail {
     /// Adds the record of the next batch to it.
     pub(crate) fn extend(&mut self, decided: &mut Decided) -> Result<(), Fault> {
         self.newest += 1;
         self.oldest = self.oldest.max(1);
-        // Only the last own message of a batch counts: it reads all before it.
-        let last: HashMap<&Place, Seq> =
-            decided.sent.iter().map(|(place, seq)| (place, *seq)).collect();
-        let moves = last.iter().map(|((user, place), seq)| (user.as_str(), place.as_str(), seq.0));
-        let record = TailRecord { oldest: self.oldest, moves: moves.collect() };
+        // Of each kind only the last own message of a batch counts: the cursors are at least there.
+        let last: HashMap<(&Place, bool), Seq> =
+            decided.sent.iter().map(|it| ((&it.place, it.marks_read), it.seq)).collect();
+        let moves = last.iter().map(|(((user, place), marks_read), seq)| {
+            (user.as_str(), place.as_str(), seq.0, *marks_read)
+        });
+        let mut record = TailRecord { oldest: self.oldest, moves: moves.collect() };
+        record.moves.sort_unstable_by_key(|(_, _, seq, _)| *seq);
         let key = keys::tail(self.newest);
         let value = record::encode(Space::Tail, &key, &record)?;
         decided.batch.put(Space::Tail, key, value);

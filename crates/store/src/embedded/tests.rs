@@ -24,6 +24,7 @@ async fn send(store: &Arc<Embedded>, n: u64) -> Result<Appended, StoreError> {
         sent_at: Millis(n),
         cleaned: None,
         origin: None,
+        marks_read: true,
     };
     store.append(Permit::for_tests(), draft).await
 }

@@ -5,12 +5,13 @@ use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use nexo_chat::Reason;
-use nexo_chat::command::{Acknowledge, Command, Outgoing};
-use nexo_chat::ids::{ClientMsgId, ConversationId, MessageId, Seq, UserId};
+use nexo_chat::command::{Acknowledge, Command, Outgoing, Target};
+use nexo_chat::ids::{ClientMsgId, ConversationId, GroupId, MessageId, Seq, UserId};
 use nexo_chat::model::{Content, ContentKind, CursorKind};
 use serde::Deserialize;
 
 use super::text::Text;
+use crate::mentions;
 
 /// What a client may say.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -69,12 +70,18 @@ struct Frame<'a> {
     #[serde(borrow)]
     to: Option<Text<'a>>,
     #[serde(borrow)]
+    group_id: Option<Text<'a>>,
+    #[serde(borrow)]
     ack_type: Option<Cow<'a, str>>,
     #[serde(borrow)]
     msg_type: Option<Text<'a>>,
     #[serde(borrow)]
     body: Option<Cow<'a, str>>,
     extra: Option<BTreeMap<String, String>>,
+    #[serde(borrow)]
+    mentions: Option<Vec<Text<'a>>>,
+    #[serde(borrow)]
+    reply_to_server_msg_id: Option<Text<'a>>,
     #[serde(borrow)]
     cursors: Option<BTreeMap<Cow<'a, str>, Text<'a>>>,
 }
@@ -105,10 +112,11 @@ fn understand(frame: Frame<'_>) -> Result<Inbound, Reason> {
         "REAUTH" => Command::Reauth { token: token(frame)? },
         "PING" => Command::Ping,
         "PONG" => Command::Pong,
-        "SINGLE_CHAT" => Command::Send(outgoing(frame)?),
+        "SINGLE_CHAT" => Command::Send(outgoing(frame, receiver)?),
+        "GROUP_CHAT" => Command::Send(outgoing(frame, group)?),
         "ACK" => Command::Acknowledge(acknowledge(&frame)?),
         "MESSAGE_REVOKE" => Command::Recall { message: message_id(&frame)? },
-        "TYPING" => Command::Typing { to: receiver(frame.to.as_ref())? },
+        "TYPING" => Command::Typing { to: either(&frame)? },
         "RESEND" => Command::Resend { cursors: cursors(frame)? },
         _ => return Err(Reason::NotImplemented),
     };
@@ -119,24 +127,49 @@ fn token(frame: Frame<'_>) -> Result<String, Reason> {
     frame.token.filter(|token| !token.is_empty()).map(Cow::into_owned).ok_or(Reason::MissingToken)
 }
 
-fn outgoing(frame: Frame<'_>) -> Result<Outgoing, Reason> {
+fn outgoing(
+    frame: Frame<'_>,
+    target: impl FnOnce(&Frame<'_>) -> Result<Target, Reason>,
+) -> Result<Outgoing, Reason> {
     let client_id = frame.client_msg_id.as_ref().map_or("", |id| &id.0);
     let client_id = ClientMsgId::parse(client_id)?;
-    let to = receiver(frame.to.as_ref())?;
+    let to = target(&frame)?;
     let body = frame.body.ok_or(Reason::MissingBody)?.into_owned();
     let kind = match &frame.msg_type {
         Some(name) => content_kind(&name.0).ok_or(Reason::UnknownMsgType)?,
         None => ContentKind::TEXT,
     };
     let extra = frame.extra.unwrap_or_default();
-    let content = Content { kind, extra, ..Content::text(Bytes::from(body)) };
-    Ok(Outgoing { to, client_id, content })
+    let mut content = Content { kind, extra, ..Content::text(Bytes::from(body)) };
+    let names = frame.mentions.as_deref().unwrap_or_default();
+    mentions::mention(&mut content, names.iter().map(|name| &*name.0))?;
+    let answered = frame.reply_to_server_msg_id.as_ref();
+    let reply_to = mentions::answered(answered.map(|id| &*id.0))?;
+    Ok(Outgoing { to, client_id, content, reply_to, marks_read: true })
 }
 
-fn receiver(to: Option<&Text<'_>>) -> Result<UserId, Reason> {
-    let to = to.filter(|to| !to.0.is_empty()).ok_or(Reason::MissingTo)?;
+fn given<'f>(field: Option<&'f Text<'_>>) -> Option<&'f str> {
+    field.map(|text| &*text.0).filter(|text| !text.is_empty())
+}
+
+fn receiver(frame: &Frame<'_>) -> Result<Target, Reason> {
+    let to = given(frame.to.as_ref()).ok_or(Reason::MissingTo)?;
     // An id of a form that no user can have belongs to nobody.
-    UserId::parse(&to.0).map_err(|_| Reason::UserNotFound)
+    UserId::parse(to).map(Target::User).map_err(|_| Reason::UserNotFound)
+}
+
+fn group(frame: &Frame<'_>) -> Result<Target, Reason> {
+    let id = given(frame.group_id.as_ref()).ok_or(Reason::MissingGroupId)?;
+    GroupId::parse(id).map(Target::Group)
+}
+
+/// One person or one group, not both.
+fn either(frame: &Frame<'_>) -> Result<Target, Reason> {
+    match (given(frame.to.as_ref()), given(frame.group_id.as_ref())) {
+        (Some(_), Some(_)) => Err(Reason::InvalidParam),
+        (None, Some(_)) => group(frame),
+        (_, None) => receiver(frame),
+    }
 }
 
 const KINDS: [(&str, ContentKind); 6] = [
@@ -169,19 +202,16 @@ fn acknowledge(frame: &Frame<'_>) -> Result<Acknowledge, Reason> {
         _ => return Err(Reason::UnknownAckType),
     };
     let message = message_id(frame)?;
-    let from = match &frame.to {
-        Some(to) if !to.0.is_empty() => {
-            Some(UserId::parse(&to.0).map_err(|_| Reason::AckNotAllowed)?)
-        }
-        _ => None,
-    };
+    // A group may be named too, but the message knows where it is.
+    let from = given(frame.to.as_ref()).map(UserId::parse).transpose();
+    let from = from.map_err(|_| Reason::AckNotAllowed)?;
     let seq = frame.msg_seq.as_ref().map(|text| seq(text)).transpose();
     Ok(Acknowledge { kind, message, from, seq: seq.map_err(|_| Reason::AckNotAllowed)? })
 }
 
 fn message_id(frame: &Frame<'_>) -> Result<MessageId, Reason> {
-    let id = frame.server_msg_id.as_ref().filter(|id| !id.0.is_empty());
-    MessageId::parse(&id.ok_or(Reason::MissingServerMsgId)?.0)
+    let id = given(frame.server_msg_id.as_ref()).ok_or(Reason::MissingServerMsgId)?;
+    MessageId::parse(id)
 }
 
 fn seq(text: &Text<'_>) -> Result<Seq, Reason> {

@@ -1,73 +1,15 @@
 //! The domain's words become text frames.
 
-use std::collections::BTreeMap;
-use std::fmt::Display;
-
 use nexo_chat::Reason;
 use nexo_chat::command::{Event, Receipt, Saved};
-use nexo_chat::ids::{Millis, UserId};
-use nexo_chat::model::{Caller, Change, ChangeKind, CursorKind, Message};
-use serde::{Serialize, Serializer};
+use nexo_chat::ids::{ConversationId, Millis};
+use nexo_chat::model::{Caller, Change, ChangeKind, CursorKind, Message, Receive};
+use serde::Serialize;
 
 use super::decode::{Echo, kind_name};
-use crate::codes;
-
-/// Every field of every frame the server sends; what is absent is left out. Ids and seqs go out as
-/// strings, so that no client loses digits.
-#[derive(Default, Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Frame<'a> {
-    #[serde(rename = "type")]
-    kind: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    ack_type: Option<&'static str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    from: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    to: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    conversation_id: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    client_msg_id: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    server_msg_id: Option<Shown<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    msg_seq: Option<Shown<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    msg_type: Option<&'static str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    body: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    extra: Option<&'a BTreeMap<String, String>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    change_seq: Option<Shown<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    revoked: Option<bool>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    reason: Option<&'static str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    message: Option<Shown<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    has_more: Option<bool>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    token_expires_at: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    limits: Option<&'a Limits>,
-    ts: u64,
-}
-
-/// Something written as the text it shows itself as.
-struct Shown<'a>(&'a dyn Display);
-
-impl Serialize for Shown<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self.0)
-    }
-}
-
-fn text(frame: &Frame<'_>) -> String {
-    serde_json::to_string(frame).expect("strings and numbers always serialize")
-}
+use super::frame::{Frame, Place, Shown, text};
+use super::group;
+use crate::{codes, mentions, words};
 
 /// What a client must keep to, told in `AUTH_OK`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -83,6 +25,10 @@ pub struct Limits {
     pub user_sends_per_second: u32,
     /// The connection ends when nothing is heard for this long: send a PING well before.
     pub idle_timeout_ms: u64,
+    /// Members of a group.
+    pub group_members_max: u32,
+    /// People one message may mention.
+    pub mentions_max: usize,
 }
 
 /// The token was good.
@@ -122,12 +68,13 @@ fn refused(kind: &'static str, reason: Reason, echo: &Echo, now: Millis) -> Stri
 /// A message is durable. The same for every retry: all of it comes from the stored message.
 pub fn saved(saved: &Saved) -> String {
     let message = &saved.message;
-    let to = message.conversation.peer_of(&message.sender);
+    let place = Place::of(&message.conversation, &message.sender);
     text(&Frame {
         kind: "ACK",
         ack_type: Some("saved"),
         from: Some(message.sender.as_str()),
-        to: to.as_ref().map(UserId::as_str),
+        to: place.to(),
+        group_id: place.group(),
         conversation_id: Some(message.conversation.as_str()),
         client_msg_id: Some(message.client_id.as_str()),
         server_msg_id: Some(Shown(&message.id)),
@@ -138,22 +85,27 @@ pub fn saved(saved: &Saved) -> String {
     })
 }
 
-/// A message for whoever may see it; the same bytes for all of them.
-pub fn message(message: &Message) -> String {
-    let to = message.conversation.peer_of(&message.sender);
-    let extra = &message.content.extra;
+/// A message for whoever may see it; the same bytes for all whom it concerns alike. It is important
+/// to those it speaks to in particular.
+pub fn message(message: &Message, important: bool) -> String {
+    let place = Place::of(&message.conversation, &message.sender);
+    let content = &message.content;
     text(&Frame {
-        kind: "SINGLE_CHAT",
+        kind: if place.group().is_some() { "GROUP_CHAT" } else { "SINGLE_CHAT" },
         from: Some(message.sender.as_str()),
-        to: to.as_ref().map(UserId::as_str),
+        to: place.to(),
+        group_id: place.group(),
         conversation_id: Some(message.conversation.as_str()),
         client_msg_id: Some(message.client_id.as_str()),
         server_msg_id: Some(Shown(&message.id)),
         msg_seq: Some(Shown(&message.seq)),
-        msg_type: Some(kind_name(message.content.kind)),
-        body: Some(&String::from_utf8_lossy(&message.content.body)),
-        extra: (!extra.is_empty()).then_some(extra),
+        msg_type: Some(kind_name(content.kind)),
+        body: Some(&String::from_utf8_lossy(&content.body)),
+        extra: (!content.extra.is_empty()).then_some(&content.extra),
+        mentions: mentions::names(content),
+        reply_to_server_msg_id: content.reply_to.as_ref().map(|reply| Shown(&reply.message)),
         revoked: message.recalled.as_ref().map(|_| true),
+        important: important.then_some(true),
         ts: message.sent_at.0,
         ..Frame::default()
     })
@@ -162,9 +114,11 @@ pub fn message(message: &Message) -> String {
 /// A message is taken back, now or before: the answer to whoever asked.
 pub fn revoked(message: &Message, echo: &Echo) -> String {
     let at = message.recalled.as_ref().map_or(message.sent_at, |recall| recall.at);
+    let place = Place::of(&message.conversation, &message.sender);
     text(&Frame {
         kind: "ACK",
         ack_type: Some("revoked"),
+        group_id: place.group(),
         conversation_id: Some(message.conversation.as_str()),
         client_msg_id: echo.client_msg_id.as_deref(),
         server_msg_id: Some(Shown(&message.id)),
@@ -175,25 +129,26 @@ pub fn revoked(message: &Message, echo: &Echo) -> String {
 }
 
 fn change(change: &Change) -> String {
-    match &change.kind {
-        ChangeKind::Recalled { message, seq, sender } => {
-            let to = change.conversation.peer_of(sender);
-            text(&Frame {
-                kind: "MESSAGE_REVOKED",
-                from: Some(change.by.as_str()),
-                to: to.as_ref().map(UserId::as_str),
-                conversation_id: Some(change.conversation.as_str()),
-                server_msg_id: Some(Shown(message)),
-                msg_seq: Some(Shown(seq)),
-                change_seq: Some(Shown(&change.seq)),
-                ts: change.at.0,
-                ..Frame::default()
-            })
-        }
-    }
+    let ChangeKind::Recalled { message, seq, sender } = &change.kind else {
+        return group::changed(change);
+    };
+    let place = Place::of(&change.conversation, sender);
+    text(&Frame {
+        kind: "MESSAGE_REVOKED",
+        from: Some(change.by.as_str()),
+        to: place.to(),
+        group_id: place.group(),
+        conversation_id: Some(change.conversation.as_str()),
+        server_msg_id: Some(Shown(message)),
+        msg_seq: Some(Shown(seq)),
+        change_seq: Some(Shown(&change.seq)),
+        ts: change.at.0,
+        ..Frame::default()
+    })
 }
 
 fn receipt(receipt: &Receipt) -> String {
+    let place = Place::of(&receipt.conversation, &receipt.by);
     text(&Frame {
         kind: "ACK",
         ack_type: Some(match receipt.kind {
@@ -202,6 +157,7 @@ fn receipt(receipt: &Receipt) -> String {
         }),
         from: Some(receipt.by.as_str()),
         to: Some(receipt.sender.as_str()),
+        group_id: place.group(),
         conversation_id: Some(receipt.conversation.as_str()),
         server_msg_id: Some(Shown(&receipt.message)),
         msg_seq: Some(Shown(&receipt.seq)),
@@ -210,19 +166,48 @@ fn receipt(receipt: &Receipt) -> String {
     })
 }
 
-/// An event as those hear it who keep their connection; ends have their own frames.
-pub fn event(event: &Event) -> Option<String> {
+/// Somebody chose what they want to hear. It happens at no time worth telling: what counts is what
+/// the conversation list says.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Settings<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    conversation_id: &'a str,
+    receive: &'static str,
+}
+
+fn settings(conversation: &ConversationId, receive: Receive) -> String {
+    text(&Settings {
+        kind: "CONVERSATION_SETTINGS",
+        conversation_id: conversation.as_str(),
+        receive: words::receive(receive),
+    })
+}
+
+/// An event as those hear it who keep their connection; ends have their own frames. A message is
+/// important to those it speaks to in particular; of other events it makes no difference.
+pub fn event(event: &Event, important: bool) -> Option<String> {
     match event {
-        Event::Message { message: it, .. } => Some(message(it)),
+        Event::Message { message: it, .. } => Some(message(it, important)),
         Event::Change { change: it, .. } => Some(change(it)),
         Event::Receipt(it) => Some(receipt(it)),
-        Event::Typing { from, to, at } => Some(text(&Frame {
-            kind: "TYPING",
-            from: Some(from.as_str()),
-            to: Some(to.as_str()),
-            ts: at.0,
-            ..Frame::default()
-        })),
+        Event::Typing { from, to, at } => {
+            let place = Place::from(to);
+            Some(text(&Frame {
+                kind: "TYPING",
+                from: Some(from.as_str()),
+                to: place.to(),
+                group_id: place.group(),
+                ts: at.0,
+                ..Frame::default()
+            }))
+        }
+        Event::JoinRequested { request, .. } => Some(group::join_request(request)),
+        Event::JoinAnswered { request, accepted, by, at } => {
+            Some(group::join_decision(request, *accepted, by, *at))
+        }
+        Event::Settings { conversation, receive, .. } => Some(settings(conversation, *receive)),
         Event::Ended { .. } | Event::Closed { .. } => None,
     }
 }

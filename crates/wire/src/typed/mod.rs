@@ -2,6 +2,8 @@
 
 mod decode;
 mod encode;
+mod frame;
+mod group;
 mod text;
 
 pub(crate) use decode::kind_name;
@@ -9,3 +11,4 @@ pub use decode::{Decoded, Echo, Inbound, Refused, decode};
 pub use encode::{
     Limits, auth_fail, auth_ok, event, message, ping, pong, refusal, resend_done, revoked, saved,
 };
+pub use group::group_notify;

@@ -1,16 +1,15 @@
-//! The bodies of HTTP answers under document 003's paths: `snake_case`, seqs as numbers.
+//! Messages, and who has read them.
 
 use std::collections::BTreeMap;
 
 use nexo_chat::Reason;
-use nexo_chat::ids::{ConversationId, Millis};
-use nexo_chat::model::{Content, ContentKind, Message, Standing};
-use nexo_chat::presence::Presence;
-use nexo_chat::read::Line;
+use nexo_chat::ids::Seq;
+use nexo_chat::model::{Content, ContentKind, Message};
+use nexo_chat::read::Reader;
 use serde::Serialize;
 
-/// The number of a private conversation, as document 003 counts them.
-pub const SESSION_PRIVATE: i32 = 1;
+use super::session_type;
+use crate::mentions;
 
 /// The field that holds the payload of each content type.
 const PAYLOADS: [(&str, ContentKind); 6] = [
@@ -47,10 +46,16 @@ pub struct MessageInfo {
     sender_id: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     recv_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    group_id: Option<String>,
     session_type: i32,
     msg_type: i32,
     /// Empty once it is recalled.
     content: BTreeMap<&'static str, String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    mentions: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reply_to_server_msg_id: Option<String>,
     send_at: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     recall_at: Option<u64>,
@@ -62,6 +67,7 @@ impl From<&Message> for MessageInfo {
         let name = PAYLOADS.iter().find(|(_, known)| *known == kind).map_or("custom", |(n, _)| n);
         let body = String::from_utf8_lossy(&message.content.body).into_owned();
         let is_there = message.recalled.is_none();
+        let answered = message.content.reply_to.as_ref();
         Self {
             id: message.id.to_string(),
             server_msg_id: message.id.to_string(),
@@ -70,9 +76,12 @@ impl From<&Message> for MessageInfo {
             client_msg_id: message.client_id.as_str().to_owned(),
             sender_id: message.sender.to_string(),
             recv_id: message.conversation.peer_of(&message.sender).map(|to| to.to_string()),
-            session_type: SESSION_PRIVATE,
+            group_id: message.conversation.group().map(|group| group.to_string()),
+            session_type: session_type(&message.conversation),
             msg_type: kind.0,
             content: is_there.then_some((name, body)).into_iter().collect(),
+            mentions: mentions::names(&message.content).into_iter().map(Into::into).collect(),
+            reply_to_server_msg_id: answered.map(|reply| reply.message.to_string()),
             send_at: message.sent_at.0,
             recall_at: message.recalled.as_ref().map(|recall| recall.at.0),
         }
@@ -90,123 +99,43 @@ pub struct Pulled {
     pub has_more: bool,
 }
 
-/// A conversation of the caller.
+/// Who has read a message, as far as a page goes.
 #[derive(Debug, Serialize)]
-pub struct ConversationInfo {
-    conversation_id: String,
-    conversation_type: i32,
-    peer_user_id: String,
-    unread_count: u64,
-    max_seq: u64,
-    read_seq: u64,
-    peer_read_seq: u64,
-    change_seq: u64,
-    updated_at: u64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    last_message: Option<MessageInfo>,
-}
-
-impl ConversationInfo {
-    /// A line of the list, with its last message or without.
-    pub fn new(line: &Line, with_last_message: bool) -> Self {
-        let last = line.last_message.as_deref().filter(|_| with_last_message);
-        Self {
-            conversation_id: line.standing.conversation.to_string(),
-            conversation_type: SESSION_PRIVATE,
-            peer_user_id: line.peer.to_string(),
-            unread_count: line.standing.unread(),
-            max_seq: line.standing.visible_max().0,
-            read_seq: line.standing.cursors.read.0,
-            peer_read_seq: line.peer_read.0,
-            change_seq: line.standing.change_seq.0,
-            updated_at: line.standing.updated_at.0,
-            last_message: last.map(MessageInfo::from),
-        }
-    }
-}
-
-/// A page of conversations.
-#[derive(Debug, Serialize)]
-pub struct Conversations {
-    /// The latest first.
-    pub list: Vec<ConversationInfo>,
+pub struct Readers {
+    /// By user id.
+    pub readers: Vec<ReaderInfo>,
     /// Whether more follow.
     pub has_more: bool,
-    /// Where the next page starts.
+    /// Give it as `cursor` to get them.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub next_cursor: Option<Cursor>,
+    pub next_cursor: Option<String>,
 }
 
-/// The last line of a page.
+/// Somebody who could read a message.
 #[derive(Debug, Serialize)]
-pub struct Cursor {
-    updated_at: u64,
-    conversation_id: String,
-}
-
-impl Cursor {
-    /// After this line.
-    pub fn new(updated_at: Millis, conversation: &ConversationId) -> Self {
-        Self { updated_at: updated_at.0, conversation_id: conversation.to_string() }
-    }
-}
-
-/// How far the caller has read.
-#[derive(Debug, Serialize)]
-pub struct ReadState {
-    max_seq: u64,
-    read_seq: u64,
-    unread_count: u64,
-}
-
-impl From<&Standing> for ReadState {
-    fn from(standing: &Standing) -> Self {
-        Self {
-            max_seq: standing.visible_max().0,
-            read_seq: standing.cursors.read.0,
-            unread_count: standing.unread(),
-        }
-    }
-}
-
-/// Whether somebody is online, and on what devices.
-#[derive(Debug, Serialize)]
-pub struct OnlineStatus {
+pub struct ReaderInfo {
     user_id: String,
-    /// 1 online, 0 not, or not the caller's to know.
-    status: i32,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    detail_platform_status: Vec<PlatformStatus>,
+    has_read: bool,
 }
 
+impl From<&Reader> for ReaderInfo {
+    fn from(reader: &Reader) -> Self {
+        Self { user_id: reader.user.to_string(), has_read: reader.has_read }
+    }
+}
+
+/// Places of messages that speak to the caller in particular.
 #[derive(Debug, Serialize)]
-struct PlatformStatus {
-    platform_id: i32,
-    platform_name: &'static str,
+pub struct Mentioned {
+    seqs: Vec<u64>,
+    /// Whether more follow.
+    has_more: bool,
 }
 
-impl From<&Presence> for OnlineStatus {
-    fn from(presence: &Presence) -> Self {
-        let mut platforms: Vec<i32> =
-            presence.places.iter().map(|place| place.platform.0).collect();
-        platforms.sort_unstable();
-        platforms.dedup();
-        let shown = |platform_id| PlatformStatus {
-            platform_id,
-            platform_name: match platform_id {
-                1 => "iOS",
-                2 => "Android",
-                3 => "Windows",
-                4 => "macOS",
-                5 => "Web",
-                _ => "unknown",
-            },
-        };
-        Self {
-            user_id: presence.user.to_string(),
-            status: i32::from(!presence.places.is_empty()),
-            detail_platform_status: platforms.into_iter().map(shown).collect(),
-        }
+impl Mentioned {
+    /// These places, and whether there are more.
+    pub fn new(seqs: &[Seq], has_more: bool) -> Self {
+        Self { seqs: seqs.iter().map(|seq| seq.0).collect(), has_more }
     }
 }
 

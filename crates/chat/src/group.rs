@@ -1,0 +1,191 @@
+//! Groups: made, joined, led and ended. The rules are in [`crate::policy::group`] and are asked
+//! inside the store's atomic act; here are the facts they cannot see and the words that go round.
+
+use std::sync::Arc;
+
+use crate::chat::Chat;
+use crate::command::Event;
+use crate::ids::{GroupId, UserId};
+use crate::membership::{
+    Group, GroupAct, GroupFacts, GroupMember, GroupProfile, History, JoinCode, JoinRequest,
+    Joining, NewGroup, Role,
+};
+use crate::model::{Caller, Standing};
+use crate::policy::group::{decide, may_look};
+use crate::read::Listed;
+use crate::reason::{Error, Reason};
+use crate::store::{About, Asker, Decided};
+
+/// What a new group is to be.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Wanted {
+    /// How it is seen.
+    pub profile: GroupProfile,
+    /// How one comes in.
+    pub joining: Joining,
+    /// What newcomers see.
+    pub history: History,
+    /// Who is in it from the start, beside the caller.
+    pub members: Vec<UserId>,
+    /// How many people it needs.
+    pub least: usize,
+}
+
+/// Makes a group.
+pub async fn create(chat: &Chat, caller: &Caller, wanted: Wanted) -> Result<Arc<Group>, Error> {
+    let mut bytes = [0; 16];
+    chat.dice.fill(&mut bytes);
+    let Wanted { profile, joining, history, members, least } = wanted;
+    let code = draw_code(chat);
+    let new = NewGroup { profile, joining, history, members, least, code };
+    let made = act(chat, caller, &GroupId::random(bytes), GroupAct::Create(new)).await?;
+    Ok(made.group)
+}
+
+/// A code that leads to one group, we hope; the store knows.
+pub fn draw_code(chat: &Chat) -> JoinCode {
+    let mut bytes = [0; 8];
+    chat.dice.fill(&mut bytes);
+    JoinCode::random(bytes)
+}
+
+/// Does something to a group.
+pub async fn act(
+    chat: &Chat,
+    caller: &Caller,
+    id: &GroupId,
+    act: GroupAct,
+) -> Result<Decided, Error> {
+    if !chat.sends.take(caller.user.clone(), chat.clock.ticks()) {
+        return Err(Reason::TooManyRequests.into()); // it costs what a send costs
+    }
+    if act.users().len() > chat.rules.groups.batch_max {
+        return Err(Reason::TooManyUsers.into());
+    }
+    if let GroupAct::Create(NewGroup { members: users, .. }) | GroupAct::Invite(users) = &act {
+        for user in users {
+            chat.store.user(user).await?.ok_or(Reason::UserNotFound)?;
+        }
+    }
+    let now = chat.clock.now();
+    let asker = Asker { user: caller.user.clone(), at: now, origin: caller.connection };
+    let about = About { users: act.users().to_vec(), code: act.code().cloned() };
+    let rules = chat.rules.groups;
+    let (by, group, wanted) = (caller.user.clone(), id.clone(), act.clone());
+    let deciding =
+        Box::new(move |facts: &GroupFacts| decide(&rules, facts, &group, &by, &wanted, now));
+    let decided = chat.store.change_group(id, asker, about, deciding).await??;
+    tell(chat, caller, &decided, act);
+    Ok(decided)
+}
+
+/// The changes are announced by the store; wishes and answers are told here.
+fn tell(chat: &Chat, caller: &Caller, decided: &Decided, act: GroupAct) {
+    let at = chat.clock.now();
+    for request in decided.settled.iter().cloned() {
+        let accepted = decided.joined.contains(&request.user);
+        let by = caller.user.clone();
+        chat.bus.publish(Event::JoinAnswered { request, accepted, by, at });
+    }
+    if let GroupAct::Join { message } = act
+        && decided.joined.is_empty()
+    {
+        let group = &decided.group;
+        let to = [&group.owner].into_iter().chain(&group.admins).cloned().collect();
+        let user = caller.user.clone();
+        let request = JoinRequest { group: group.id.clone(), user, message, at };
+        chat.bus.publish(Event::JoinRequested { request, to });
+    }
+}
+
+/// A group as the caller may see it, and whether they are in it.
+pub async fn info(
+    chat: &Chat,
+    caller: &Caller,
+    id: &GroupId,
+) -> Result<(Arc<Group>, Option<GroupMember>), Error> {
+    let group = chat.store.group(id).await?;
+    let member = chat.store.group_member(id, &caller.user).await?;
+    if group.as_ref().is_some_and(|group| group.ended.is_some())
+        && chat.store.standing(&caller.user, &id.conversation()).await?.is_some()
+    {
+        return Err(Reason::GroupDissolved.into());
+    }
+    may_look(group.as_deref(), member.is_some())?;
+    Ok((group.ok_or(Reason::GroupNotFound)?, member))
+}
+
+/// The group a code leads to.
+pub async fn by_code(chat: &Chat, code: &str) -> Result<GroupId, Error> {
+    let code = JoinCode::parse(code).ok_or(Reason::GroupNotFound)?;
+    Ok(chat.store.group_by_code(&code).await?.ok_or(Reason::GroupNotFound)?)
+}
+
+/// Members by their ids, for members.
+pub async fn members(
+    chat: &Chat,
+    caller: &Caller,
+    id: &GroupId,
+    after: Option<&UserId>,
+    limit: usize,
+) -> Result<(Arc<Group>, Listed<GroupMember>), Error> {
+    let group = for_members(chat, caller, id).await?;
+    let found = chat.store.group_members(id, after, limit + 1).await?;
+    Ok((group, Listed::cut(found, limit)))
+}
+
+async fn for_members(chat: &Chat, caller: &Caller, id: &GroupId) -> Result<Arc<Group>, Error> {
+    let (group, member) = info(chat, caller, id).await?;
+    member.ok_or(Reason::NotGroupMember)?;
+    Ok(group)
+}
+
+/// Those who wait to be let in, for those who decide.
+pub async fn requests(
+    chat: &Chat,
+    caller: &Caller,
+    id: &GroupId,
+    after: Option<&UserId>,
+    limit: usize,
+) -> Result<Listed<JoinRequest>, Error> {
+    let group = for_members(chat, caller, id).await?;
+    if group.role(&caller.user) < Role::Admin {
+        return Err(Reason::NotGroupAdmin.into());
+    }
+    let found = chat.store.join_requests(id, after, limit + 1).await?;
+    Ok(Listed::cut(found, limit))
+}
+
+/// The groups the caller is in, by their ids.
+pub async fn joined(
+    chat: &Chat,
+    caller: &Caller,
+    after: Option<&GroupId>,
+    limit: usize,
+) -> Result<Listed<Arc<Group>>, Error> {
+    let mut at = after.map(GroupId::conversation);
+    let mut groups = Vec::new();
+    // Former members keep their standing, so a page may take several looks.
+    loop {
+        let standings = chat.store.standings(&caller.user, at.as_ref(), limit + 1).await?;
+        let is_last = standings.len() <= limit;
+        at = standings.last().map(|standing| standing.conversation.clone());
+        for standing in standings.iter().filter(|standing| standing.is_active()) {
+            groups.extend(group_of(chat, standing).await?);
+        }
+        if is_last || groups.len() > limit {
+            return Ok(Listed::cut(groups, limit));
+        }
+    }
+}
+
+/// The group of a standing, if it is one.
+pub(crate) async fn group_of(
+    chat: &Chat,
+    standing: &Standing,
+) -> Result<Option<Arc<Group>>, Error> {
+    match standing.conversation.group() {
+        Some(id) => Ok(chat.store.group(&id).await?),
+        None => Ok(None),
+    }
+}

@@ -1,0 +1,142 @@
+//! Which sockets of this node hear a group. Kept as people connect, come and go, so that a message
+//! walks those who are online and never the member list.
+
+use std::collections::{HashMap, HashSet};
+use std::hash::{BuildHasher, RandomState};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
+
+use nexo_chat::ids::{ConversationId, Seq, UserId};
+use nexo_chat::model::{Receive, Standing, Window};
+use nexo_chat::{Chat, Error, sync};
+
+use crate::connection::Connection;
+
+const SHARDS: usize = 32;
+
+type Shard = RwLock<HashMap<ConversationId, Vec<Ear>>>;
+
+/// A socket that hears a group, from where its owner may see.
+pub struct Ear {
+    /// The socket.
+    pub connection: Arc<Connection>,
+    /// The first message they see. A membership may be known before the messages from before it
+    /// are told.
+    pub min: Seq,
+    /// The first change they see.
+    pub change_min: Seq,
+}
+
+/// Groups and the sockets that hear them.
+pub struct Groups {
+    shards: [Shard; SHARDS],
+    hasher: RandomState,
+    /// Groups that ended since the start: whoever was reading their place meanwhile looks again.
+    endings: AtomicU64,
+}
+
+impl Default for Groups {
+    fn default() -> Self {
+        Self {
+            shards: std::array::from_fn(|_| Shard::default()),
+            hasher: RandomState::new(),
+            endings: AtomicU64::new(0),
+        }
+    }
+}
+
+impl Groups {
+    fn shard(&self, conversation: &ConversationId) -> &Shard {
+        let hash = self.hasher.hash_one(conversation) % SHARDS as u64;
+        &self.shards[usize::try_from(hash).unwrap_or(0)]
+    }
+
+    /// Lets a socket hear a group. Said again, the newer word counts.
+    pub fn add(&self, conversation: &ConversationId, connection: &Arc<Connection>, window: Window) {
+        let Window { min, change_min, .. } = window;
+        let ear = Ear { connection: Arc::clone(connection), min, change_min };
+        let mut shard = self.shard(conversation).write().unwrap_or_else(PoisonError::into_inner);
+        let ears = shard.entry(conversation.clone()).or_default();
+        if let Some(known) = ears.iter_mut().find(|ear| ear.connection.id == connection.id) {
+            *known = ear;
+        } else {
+            ears.push(ear);
+            connection.hears(conversation.clone());
+        }
+    }
+
+    /// A socket is gone: it hears nothing more.
+    pub fn forget(&self, connection: &Connection) {
+        for conversation in connection.take_heard() {
+            self.keep(&conversation, |ear| ear.connection.id != connection.id);
+        }
+    }
+
+    /// Somebody is not in the group any more.
+    pub fn remove(&self, conversation: &ConversationId, user: &UserId) {
+        self.keep(conversation, |ear| {
+            let stays = ear.connection.user != *user;
+            if !stays {
+                ear.connection.hears_no_more(conversation);
+            }
+            stays
+        });
+    }
+
+    /// The group ended.
+    pub fn close(&self, conversation: &ConversationId) {
+        self.endings.fetch_add(1, Ordering::SeqCst);
+        self.keep(conversation, |_| false);
+    }
+
+    fn keep(&self, conversation: &ConversationId, which: impl FnMut(&Ear) -> bool) {
+        let mut shard = self.shard(conversation).write().unwrap_or_else(PoisonError::into_inner);
+        if let Some(ears) = shard.get_mut(conversation) {
+            ears.retain(which);
+            if ears.is_empty() {
+                shard.remove(conversation);
+            }
+        }
+    }
+
+    /// Looks at everybody here who hears a group.
+    pub fn with<T>(&self, conversation: &ConversationId, look: impl FnOnce(&[Ear]) -> T) -> T {
+        let shard = self.shard(conversation).read().unwrap_or_else(PoisonError::into_inner);
+        look(shard.get(conversation).map_or(&[], Vec::as_slice))
+    }
+
+    /// Lets a socket hear the groups its owner is in, and nothing of what they blocked. It must be
+    /// in the roster already: whatever changes while this reads is heard there, and read again.
+    pub async fn attend(&self, chat: &Chat, connection: &Arc<Connection>) -> Result<(), Error> {
+        loop {
+            let before = (connection.unsettled(), self.endings.load(Ordering::SeqCst));
+            let mut blocked = HashSet::new();
+            for standing in sync::standings(chat, &connection.user).await? {
+                self.place(&standing, connection);
+                if standing.settings.receive == Receive::Blocked {
+                    blocked.insert(standing.conversation);
+                }
+            }
+            connection.block_only(blocked);
+            if before == (connection.unsettled(), self.endings.load(Ordering::SeqCst)) {
+                return Ok(());
+            }
+            self.forget(connection);
+        }
+    }
+
+    fn place(&self, standing: &Standing, connection: &Arc<Connection>) {
+        if standing.is_active() && standing.conversation.group().is_some() {
+            self.add(&standing.conversation, connection, standing.window);
+        }
+    }
+}
+
+/// How many people these are, told exactly only from `enough` sockets on: fewer sockets are fewer
+/// people.
+pub fn people(ears: &[Ear], enough: usize) -> usize {
+    if ears.len() < enough {
+        return ears.len();
+    }
+    ears.iter().map(|ear| &ear.connection.user).collect::<HashSet<_>>().len()
+}

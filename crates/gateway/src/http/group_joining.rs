@@ -1,0 +1,145 @@
+//! Coming into a group by oneself: at once, or after somebody decided.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::response::Response;
+use nexo_chat::ids::{GroupId, UserId};
+use nexo_chat::membership::GroupAct;
+use nexo_chat::{Error, Reason, group};
+use nexo_wire::groups::{GroupPage, JoinRequestInfo, Joined, read_request_id, request_id};
+use serde::Deserialize;
+use serde_json::json;
+
+use super::answer::{Asked, Authenticated, Body, Params};
+use super::groups::{by_id_or_code, cursor, group_id, user_id};
+use super::reading::limit;
+use crate::gateway::Gateway;
+
+type Shared = State<Arc<Gateway>>;
+
+#[derive(Deserialize)]
+pub(super) struct JoinBody {
+    group_id: Option<String>,
+    group_code: Option<String>,
+    #[serde(default)]
+    message: String,
+}
+
+pub(super) async fn join(
+    State(gateway): Shared,
+    asked: Asked,
+    Authenticated(caller): Authenticated,
+    Body(body): Body<JoinBody>,
+) -> Response {
+    let joined = async {
+        let (id, code) = (body.group_id.as_deref(), body.group_code.as_deref());
+        let id = by_id_or_code(&gateway.chat, id, code).await?;
+        let act = GroupAct::Join { message: body.message };
+        let decided = group::act(&gateway.chat, &caller, &id, act).await?;
+        let is_in = decided.joined.contains(&caller.user);
+        Ok::<_, Error>(Joined::new(&id, &caller.user, is_in))
+    };
+    asked.answer(joined.await)
+}
+
+#[derive(Deserialize)]
+pub(super) struct RequestsParams {
+    group_id: Option<String>,
+    cursor: Option<String>,
+    limit: Option<usize>,
+}
+
+pub(super) async fn requests(
+    State(gateway): Shared,
+    asked: Asked,
+    Authenticated(caller): Authenticated,
+    Params(params): Params<RequestsParams>,
+) -> Response {
+    let found = async {
+        let id = group_id(params.group_id.as_deref())?;
+        let limit = limit(params.limit, 100, 1000)?;
+        let after = cursor(params.cursor.as_deref(), UserId::parse)?;
+        let page = group::requests(&gateway.chat, &caller, &id, after.as_ref(), limit).await?;
+        let last = page.items.last().map(|request| request.user.to_string());
+        Ok::<_, Error>(GroupPage {
+            list: page.items.iter().map(JoinRequestInfo::from).collect(),
+            has_more: page.has_more,
+            next_cursor: last.filter(|_| page.has_more),
+            total: None,
+        })
+    };
+    asked.answer(found.await)
+}
+
+#[derive(Deserialize)]
+pub(super) struct DecideBody {
+    request_id: Option<String>,
+    group_id: Option<String>,
+    user_id: Option<String>,
+    accept: Option<bool>,
+    action: Option<String>,
+}
+
+impl DecideBody {
+    /// The request by its name, or by the two that make it.
+    fn request(&self) -> Result<(GroupId, UserId), Reason> {
+        if let Some(id) = &self.request_id {
+            return read_request_id(id);
+        }
+        let group = group_id(self.group_id.as_deref())?;
+        Ok((group, user_id(self.user_id.as_deref().ok_or(Reason::InvalidParam)?)?))
+    }
+
+    fn accept(&self) -> Result<bool, Reason> {
+        match (self.accept, self.action.as_deref()) {
+            (Some(accept), None) => Ok(accept),
+            (None, Some("accept")) => Ok(true),
+            (None, Some("reject")) => Ok(false),
+            _ => Err(Reason::InvalidParam),
+        }
+    }
+}
+
+pub(super) async fn decide(
+    State(gateway): Shared,
+    asked: Asked,
+    Authenticated(caller): Authenticated,
+    Body(body): Body<DecideBody>,
+) -> Response {
+    let decided = async {
+        let ((id, user), accept) = (body.request()?, body.accept()?);
+        let request = request_id(&id, &user);
+        let act = GroupAct::Answer { user, accept };
+        group::act(&gateway.chat, &caller, &id, act).await?;
+        let status = if accept { "accepted" } else { "rejected" };
+        Ok::<_, Error>(json!({ "request_id": request, "group_id": id.as_str(), "status": status }))
+    };
+    asked.answer(decided.await)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(body: &str, expect: Result<(&str, &str, bool), Reason>) {
+        let body: DecideBody = serde_json::from_str(body).unwrap();
+        let read = body.request().and_then(|(group, user)| Ok((group, user, body.accept()?)));
+        let read = read.as_ref().map(|(group, user, it)| (group.as_str(), user.as_str(), *it));
+        assert_eq!(read, expect.as_ref().map(|it| *it));
+    }
+
+    #[test]
+    fn a_decision_names_its_request_and_one_answer() {
+        check(r#"{"request_id":"g_bob","accept":true}"#, Ok(("g", "bob", true)));
+        let reject = r#"{"group_id":"g","user_id":"bob","action":"reject"}"#;
+        check(reject, Ok(("g", "bob", false)));
+        check(r#"{"request_id":"g","accept":true}"#, Err(Reason::JoinRequestNotFound));
+        check(r#"{"user_id":"bob","accept":true}"#, Err(Reason::MissingGroupId));
+        check(r#"{"group_id":"g","accept":true}"#, Err(Reason::InvalidParam));
+        check(r#"{"request_id":"g_bob"}"#, Err(Reason::InvalidParam));
+        check(r#"{"request_id":"g_bob","action":"dance"}"#, Err(Reason::InvalidParam));
+        let both = r#"{"request_id":"g_bob","accept":true,"action":"reject"}"#;
+        check(both, Err(Reason::InvalidParam));
+    }
+}

@@ -1,0 +1,251 @@
+//! Who is in a group, and what they are there.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::response::Response;
+use nexo_chat::ids::{Millis, UserId};
+use nexo_chat::membership::{Group, GroupAct, GroupMember, Role};
+use nexo_chat::model::Caller;
+use nexo_chat::store::Decided;
+use nexo_chat::{Chat, Error, Reason, group};
+use nexo_wire::groups::{GroupPage, MemberInfo};
+use nexo_wire::http::Nothing;
+use nexo_wire::words;
+use serde::Deserialize;
+use serde_json::json;
+
+use super::answer::{Asked, Authenticated, Body, Params};
+use super::groups::{GroupBody, cursor, group_id, user_id, user_ids};
+use super::reading::limit;
+use crate::gateway::Gateway;
+
+type Shared = State<Arc<Gateway>>;
+
+/// For ever: the largest whole number that every JSON reader keeps.
+const FOR_EVER: Millis = Millis(9_007_199_254_740_991);
+
+/// A year in seconds, the longest that is not for ever.
+const MUTE_SECONDS_MAX: i64 = 31_536_000;
+
+async fn shown(chat: &Chat, group: &Group, member: &GroupMember) -> Result<MemberInfo, Error> {
+    let account = chat.store.user(&member.user).await?;
+    Ok(MemberInfo::new(group, member, account.as_deref()))
+}
+
+#[derive(Deserialize)]
+pub(super) struct MembersParams {
+    group_id: Option<String>,
+    cursor: Option<String>,
+    limit: Option<usize>,
+}
+
+pub(super) async fn members(
+    State(gateway): Shared,
+    asked: Asked,
+    Authenticated(caller): Authenticated,
+    Params(params): Params<MembersParams>,
+) -> Response {
+    let found = async {
+        let chat = &gateway.chat;
+        let id = group_id(params.group_id.as_deref())?;
+        let limit = limit(params.limit, 100, 1000)?;
+        let after = cursor(params.cursor.as_deref(), UserId::parse)?;
+        let (group, page) = group::members(chat, &caller, &id, after.as_ref(), limit).await?;
+        let end = page.items.last().map(|member| member.user.to_string());
+        let mut list = Vec::with_capacity(page.items.len());
+        for member in &page.items {
+            list.push(shown(chat, &group, member).await?);
+        }
+        let (has_more, next_cursor) = (page.has_more, end.filter(|_| page.has_more));
+        Ok::<_, Error>(GroupPage { list, has_more, next_cursor, total: Some(group.members) })
+    };
+    asked.answer(found.await)
+}
+
+#[derive(Deserialize)]
+pub(super) struct MemberParams {
+    group_id: Option<String>,
+    user_id: String,
+}
+
+/// One member, for members.
+pub(super) async fn member(
+    State(gateway): Shared,
+    asked: Asked,
+    Authenticated(caller): Authenticated,
+    Params(params): Params<MemberParams>,
+) -> Response {
+    let found = async {
+        let chat = &gateway.chat;
+        let id = group_id(params.group_id.as_deref())?;
+        let user = user_id(&params.user_id)?;
+        let (group, mine) = group::info(chat, &caller, &id).await?;
+        mine.ok_or(Reason::NotGroupMember)?;
+        let member = chat.store.group_member(&id, &user).await?;
+        shown(chat, &group, &member.ok_or(Reason::TargetNotMember)?).await
+    };
+    asked.answer(found.await)
+}
+
+#[derive(Deserialize)]
+pub(super) struct InviteBody {
+    group_id: Option<String>,
+    user_ids: Vec<String>,
+}
+
+/// Those who are in already are skipped; the answer tells who came.
+pub(super) async fn invite(
+    State(gateway): Shared,
+    asked: Asked,
+    Authenticated(caller): Authenticated,
+    Body(body): Body<InviteBody>,
+) -> Response {
+    let invited = async {
+        let id = group_id(body.group_id.as_deref())?;
+        let users = user_ids(&body.user_ids)?;
+        if users.is_empty() {
+            return Err(Error::from(Reason::InvalidParam));
+        }
+        let decided = group::act(&gateway.chat, &caller, &id, GroupAct::Invite(users)).await?;
+        let joined: Vec<&str> = decided.joined.iter().map(UserId::as_str).collect();
+        Ok(json!({ "joined": joined }))
+    };
+    asked.answer(invited.await)
+}
+
+pub(super) async fn leave(
+    State(gateway): Shared,
+    asked: Asked,
+    Authenticated(caller): Authenticated,
+    Body(body): Body<GroupBody>,
+) -> Response {
+    let left = body.act(&gateway.chat, &caller, GroupAct::Leave).await;
+    asked.answer(left.map(|_| Nothing))
+}
+
+/// A request about one person of a group.
+#[derive(Deserialize)]
+pub(super) struct TargetBody {
+    group_id: Option<String>,
+    user_id: String,
+}
+
+impl TargetBody {
+    async fn act(
+        self,
+        chat: &Chat,
+        caller: &Caller,
+        act: impl FnOnce(UserId) -> GroupAct,
+    ) -> Result<Decided, Error> {
+        let id = group_id(self.group_id.as_deref())?;
+        group::act(chat, caller, &id, act(user_id(&self.user_id)?)).await
+    }
+}
+
+pub(super) async fn kick(
+    State(gateway): Shared,
+    asked: Asked,
+    Authenticated(caller): Authenticated,
+    Body(body): Body<TargetBody>,
+) -> Response {
+    let kicked = body.act(&gateway.chat, &caller, GroupAct::Kick).await;
+    asked.answer(kicked.map(|_| Nothing))
+}
+
+pub(super) async fn transfer(
+    State(gateway): Shared,
+    asked: Asked,
+    Authenticated(caller): Authenticated,
+    Body(body): Body<TargetBody>,
+) -> Response {
+    let given = body.act(&gateway.chat, &caller, GroupAct::Transfer).await;
+    asked.answer(given.map(|_| Nothing))
+}
+
+/// A role by its number or its word.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum GivenRole {
+    Number(i64),
+    Word(String),
+}
+
+impl GivenRole {
+    fn read(&self) -> Result<Role, Reason> {
+        let role = match self {
+            Self::Number(number) => words::role_at(*number),
+            Self::Word(word) => words::read_role(word),
+        };
+        role.ok_or(Reason::InvalidParam)
+    }
+}
+
+#[derive(Deserialize)]
+pub(super) struct RoleBody {
+    #[serde(flatten)]
+    target: TargetBody,
+    role: GivenRole,
+}
+
+pub(super) async fn set_role(
+    State(gateway): Shared,
+    asked: Asked,
+    Authenticated(caller): Authenticated,
+    Body(body): Body<RoleBody>,
+) -> Response {
+    let set = async {
+        let role = body.role.read()?;
+        body.target.act(&gateway.chat, &caller, |user| GroupAct::SetRole(user, role)).await
+    };
+    asked.answer(set.await.map(|_| Nothing))
+}
+
+#[derive(Deserialize)]
+pub(super) struct MuteBody {
+    #[serde(flatten)]
+    target: TargetBody,
+    seconds: i64,
+}
+
+pub(super) async fn mute(
+    State(gateway): Shared,
+    asked: Asked,
+    Authenticated(caller): Authenticated,
+    Body(body): Body<MuteBody>,
+) -> Response {
+    let muted = async {
+        let until = muted_until(body.seconds, gateway.chat.clock.now())?;
+        body.target.act(&gateway.chat, &caller, |user| GroupAct::Mute(user, until)).await
+    };
+    asked.answer(muted.await.map(|_| Nothing))
+}
+
+/// When a mute of so many seconds ends: -1 is never, 0 is now.
+fn muted_until(seconds: i64, now: Millis) -> Result<Millis, Reason> {
+    match u64::try_from(seconds) {
+        Err(_) if seconds == -1 => Ok(FOR_EVER),
+        Ok(0) => Ok(Millis(0)),
+        Ok(some) if seconds <= MUTE_SECONDS_MAX => Ok(now.plus(some * 1000)),
+        _ => Err(Reason::InvalidParam),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mute_lasts_up_to_a_year_or_for_ever() {
+        let check = |seconds, expect| {
+            assert_eq!(muted_until(seconds, Millis(5)), expect, "{seconds}");
+        };
+        check(-1, Ok(FOR_EVER));
+        check(0, Ok(Millis(0)));
+        check(1, Ok(Millis(1005)));
+        check(31_536_000, Ok(Millis(31_536_000_005)));
+        for bad in [-2, 31_536_001, i64::MIN, i64::MAX] {
+            check(bad, Err(Reason::InvalidParam));
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! What was said in groups, under document 000's paths.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::response::Response;
+use nexo_chat::conversations::{self as listing, Which};
+use nexo_chat::ids::{ConversationId, GroupId, Seq};
+use nexo_chat::model::Caller;
+use nexo_chat::{Chat, Error, Reason, read};
+use nexo_wire::camel::{GroupLine, MessageEntity};
+use serde::Deserialize;
+
+use super::answer::{Asked, Authenticated, Params};
+use super::groups::group_id;
+use super::reading::{after, limit};
+use crate::gateway::Gateway;
+
+type Shared = State<Arc<Gateway>>;
+
+/// The conversation of a group the caller is or was in. Whoever never was learns nothing of it, not
+/// even whether there is such a group.
+async fn conversation(
+    chat: &Chat,
+    caller: &Caller,
+    id: Option<&str>,
+) -> Result<ConversationId, Error> {
+    let conversation = group_id(id)?.conversation();
+    let standing = chat.store.standing(&caller.user, &conversation).await?;
+    standing.ok_or(Reason::NotGroupMember)?;
+    Ok(conversation)
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct CursorParams {
+    group_id: Option<String>,
+    limit: Option<usize>,
+    last_seq: Option<u64>,
+}
+
+pub(super) async fn cursor(
+    State(gateway): Shared,
+    asked: Asked,
+    Authenticated(caller): Authenticated,
+    Params(params): Params<CursorParams>,
+) -> Response {
+    let found = async {
+        let limit = limit(params.limit, 20, 100)?;
+        let group = params.group_id.as_deref();
+        let conversation = conversation(&gateway.chat, &caller, group).await?;
+        let before = params.last_seq.map(Seq);
+        read::history(&gateway.chat, &caller, &conversation, before, limit).await
+    };
+    asked.list(found.await, |it| Some(MessageEntity::from(&**it)))
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct SinceParams {
+    group_id: Option<String>,
+    limit: Option<usize>,
+    #[serde(default)]
+    since_seq: u64,
+}
+
+pub(super) async fn since(
+    State(gateway): Shared,
+    asked: Asked,
+    Authenticated(caller): Authenticated,
+    Params(params): Params<SinceParams>,
+) -> Response {
+    let found = async {
+        let limit = limit(params.limit, 50, 200)?;
+        let group = params.group_id.as_deref();
+        let conversation = conversation(&gateway.chat, &caller, group).await?;
+        read::since(&gateway.chat, &caller, &conversation, Seq(params.since_seq), limit).await
+    };
+    asked.list(found.await, |it| Some(MessageEntity::from(&**it)))
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ConversationParams {
+    limit: Option<usize>,
+    last_updated_at: Option<u64>,
+    last_id: Option<String>,
+}
+
+/// The last line of a page is named by its group or by its conversation; no group id looks like a
+/// conversation's.
+fn last_line(id: &str) -> Result<ConversationId, Reason> {
+    ConversationId::parse(id).or_else(|_| Ok(GroupId::parse(id)?.conversation()))
+}
+
+pub(super) async fn conversations(
+    State(gateway): Shared,
+    asked: Asked,
+    Authenticated(caller): Authenticated,
+    Params(params): Params<ConversationParams>,
+) -> Response {
+    let found = async {
+        let limit = limit(params.limit, 20, 100)?;
+        let last = params.last_id.as_deref().map(last_line).transpose()?;
+        let after = after(params.last_updated_at, last, None)?;
+        let which = Which::Groups;
+        let (page, _) = listing::list(&gateway.chat, &caller, which, after, limit).await?;
+        Ok::<_, Error>(page)
+    };
+    asked.list(found.await, GroupLine::new)
+}

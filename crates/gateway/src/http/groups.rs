@@ -1,0 +1,268 @@
+//! Groups: made, shown, changed and ended.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::response::Response;
+use nexo_chat::group::{self, Wanted};
+use nexo_chat::ids::{GroupId, UserId};
+use nexo_chat::membership::{Group, GroupAct, GroupChange, GroupProfile, History, Joining};
+use nexo_chat::model::Caller;
+use nexo_chat::store::Decided;
+use nexo_chat::{Chat, Error, Reason};
+use nexo_wire::groups::{GroupInfo, GroupPage};
+use nexo_wire::http::Nothing;
+use nexo_wire::words;
+use serde::Deserialize;
+use serde_json::json;
+
+use super::answer::{Asked, Authenticated, Body, Params};
+use super::reading::limit;
+use crate::gateway::Gateway;
+
+type Shared = State<Arc<Gateway>>;
+
+/// The group a request names.
+pub(super) fn group_id(given: Option<&str>) -> Result<GroupId, Reason> {
+    let given = given.filter(|id| !id.is_empty());
+    GroupId::parse(given.ok_or(Reason::MissingGroupId)?)
+}
+
+/// A person a request names. An id of a form that no user can have belongs to nobody.
+pub(super) fn user_id(given: &str) -> Result<UserId, Reason> {
+    UserId::parse(given).map_err(|_| Reason::UserNotFound)
+}
+
+/// The people a request names.
+pub(super) fn user_ids(given: &[String]) -> Result<Vec<UserId>, Reason> {
+    given.iter().map(|id| user_id(id)).collect()
+}
+
+/// Where a page begins. What no page ended with is a mistake, not somebody unknown.
+pub(super) fn cursor<T>(
+    given: Option<&str>,
+    parse: impl FnOnce(&str) -> Result<T, Reason>,
+) -> Result<Option<T>, Reason> {
+    given.map(parse).transpose().map_err(|_| Reason::InvalidParam)
+}
+
+/// A group by its id, or by the code that leads to it.
+pub(super) async fn by_id_or_code(
+    chat: &Chat,
+    id: Option<&str>,
+    code: Option<&str>,
+) -> Result<GroupId, Error> {
+    match (id.filter(|id| !id.is_empty()), code) {
+        (None, Some(code)) => group::by_code(chat, code).await,
+        (id, _) => Ok(group_id(id)?),
+    }
+}
+
+/// A group as the caller sees it now.
+async fn shown(chat: &Chat, caller: &Caller, group: &Group) -> Result<GroupInfo, Error> {
+    let member = chat.store.group_member(&group.id, &caller.user).await?;
+    Ok(GroupInfo::new(group, member.as_ref()))
+}
+
+fn read_joining(word: Option<&str>) -> Result<Option<Joining>, Reason> {
+    word.map(|word| words::read_joining(word).ok_or(Reason::InvalidParam)).transpose()
+}
+
+fn read_history(word: Option<&str>) -> Result<Option<History>, Reason> {
+    word.map(|word| words::read_history(word).ok_or(Reason::InvalidParam)).transpose()
+}
+
+#[derive(Deserialize)]
+pub(super) struct CreateBody {
+    #[serde(default)]
+    name: String,
+    #[serde(default)]
+    introduction: String,
+    #[serde(default)]
+    announcement: String,
+    #[serde(default)]
+    avatar: String,
+    #[serde(default)]
+    extra: String,
+    #[serde(default)]
+    member_ids: Vec<String>,
+    join_type: Option<String>,
+    history: Option<String>,
+}
+
+impl CreateBody {
+    fn wanted(self) -> Result<Wanted, Reason> {
+        let Self { name, introduction, announcement, avatar, extra, .. } = self;
+        Ok(Wanted {
+            profile: GroupProfile { name, introduction, announcement, avatar, extra },
+            joining: read_joining(self.join_type.as_deref())?.unwrap_or_default(),
+            history: read_history(self.history.as_deref())?.unwrap_or_default(),
+            members: user_ids(&self.member_ids)?,
+            least: 1, // document 003 lets somebody begin alone
+        })
+    }
+}
+
+pub(super) async fn create(
+    State(gateway): Shared,
+    asked: Asked,
+    Authenticated(caller): Authenticated,
+    Body(body): Body<CreateBody>,
+) -> Response {
+    let created = async {
+        let group = group::create(&gateway.chat, &caller, body.wanted()?).await?;
+        shown(&gateway.chat, &caller, &group).await
+    };
+    asked.answer(created.await)
+}
+
+#[derive(Deserialize)]
+pub(super) struct InfoParams {
+    group_id: Option<String>,
+    group_code: Option<String>,
+}
+
+pub(super) async fn info(
+    State(gateway): Shared,
+    asked: Asked,
+    Authenticated(caller): Authenticated,
+    Params(params): Params<InfoParams>,
+) -> Response {
+    let found = async {
+        let (id, code) = (params.group_id.as_deref(), params.group_code.as_deref());
+        let id = by_id_or_code(&gateway.chat, id, code).await?;
+        let (group, member) = group::info(&gateway.chat, &caller, &id).await?;
+        Ok::<_, Error>(GroupInfo::new(&group, member.as_ref()))
+    };
+    asked.answer(found.await)
+}
+
+#[derive(Deserialize)]
+pub(super) struct JoinedParams {
+    cursor: Option<String>,
+    limit: Option<usize>,
+}
+
+pub(super) async fn joined(
+    State(gateway): Shared,
+    asked: Asked,
+    Authenticated(caller): Authenticated,
+    Params(params): Params<JoinedParams>,
+) -> Response {
+    let found = async {
+        let limit = limit(params.limit, 100, 1000)?;
+        let after = cursor(params.cursor.as_deref(), GroupId::parse)?;
+        let page = group::joined(&gateway.chat, &caller, after.as_ref(), limit).await?;
+        let end = page.items.last().map(|group| group.id.to_string());
+        let mut list = Vec::with_capacity(page.items.len());
+        for group in &page.items {
+            list.push(shown(&gateway.chat, &caller, group).await?);
+        }
+        let (has_more, next_cursor) = (page.has_more, end.filter(|_| page.has_more));
+        Ok::<_, Error>(GroupPage { list, has_more, next_cursor, total: None })
+    };
+    asked.answer(found.await)
+}
+
+#[derive(Deserialize)]
+pub(super) struct UpdateBody {
+    group_id: Option<String>,
+    name: Option<String>,
+    introduction: Option<String>,
+    announcement: Option<String>,
+    avatar: Option<String>,
+    extra: Option<String>,
+    join_type: Option<String>,
+    history: Option<String>,
+}
+
+impl UpdateBody {
+    fn change(self) -> Result<GroupChange, Reason> {
+        let joining = read_joining(self.join_type.as_deref())?;
+        let history = read_history(self.history.as_deref())?;
+        let Self { name, introduction, announcement, avatar, extra, .. } = self;
+        Ok(GroupChange { name, introduction, announcement, avatar, extra, joining, history })
+    }
+}
+
+pub(super) async fn update(
+    State(gateway): Shared,
+    asked: Asked,
+    Authenticated(caller): Authenticated,
+    Body(body): Body<UpdateBody>,
+) -> Response {
+    let updated = async {
+        let id = group_id(body.group_id.as_deref())?;
+        let act = GroupAct::Update(body.change()?);
+        let decided = group::act(&gateway.chat, &caller, &id, act).await?;
+        shown(&gateway.chat, &caller, &decided.group).await
+    };
+    asked.answer(updated.await)
+}
+
+/// A request that only names a group.
+#[derive(Deserialize)]
+pub(super) struct GroupBody {
+    group_id: Option<String>,
+}
+
+impl GroupBody {
+    /// Does something to the group.
+    pub(super) async fn act(
+        self,
+        chat: &Chat,
+        caller: &Caller,
+        act: GroupAct,
+    ) -> Result<Decided, Error> {
+        let id = group_id(self.group_id.as_deref())?;
+        group::act(chat, caller, &id, act).await
+    }
+}
+
+#[derive(Deserialize)]
+pub(super) struct MuteAllBody {
+    #[serde(flatten)]
+    group: GroupBody,
+    on: bool,
+}
+
+pub(super) async fn mute_all(
+    State(gateway): Shared,
+    asked: Asked,
+    Authenticated(caller): Authenticated,
+    Body(body): Body<MuteAllBody>,
+) -> Response {
+    let muted = body.group.act(&gateway.chat, &caller, GroupAct::MuteAll(body.on)).await;
+    asked.answer(muted.map(|_| Nothing))
+}
+
+pub(super) async fn reset_code(
+    State(gateway): Shared,
+    asked: Asked,
+    Authenticated(caller): Authenticated,
+    Body(body): Body<GroupBody>,
+) -> Response {
+    let act = GroupAct::ResetCode(group::draw_code(&gateway.chat));
+    let reset = body.act(&gateway.chat, &caller, act).await;
+    asked.answer(reset.map(|decided| json!({ "group_code": decided.group.code.as_str() })))
+}
+
+pub(super) async fn dissolve(
+    State(gateway): Shared,
+    asked: Asked,
+    Authenticated(caller): Authenticated,
+    Body(body): Body<GroupBody>,
+) -> Response {
+    let ended = body.act(&gateway.chat, &caller, GroupAct::Dissolve).await;
+    asked.answer(ended.map(|_| Nothing))
+}
+
+pub(super) async fn dismiss(
+    State(gateway): Shared,
+    asked: Asked,
+    Authenticated(caller): Authenticated,
+    Body(body): Body<GroupBody>,
+) -> Response {
+    let ended = body.act(&gateway.chat, &caller, GroupAct::Dismiss).await;
+    asked.answer(ended.map(|_| Nothing))
+}

@@ -1,0 +1,244 @@
+//! Groups: made, led and ended, by the real rules inside the atomic act.
+
+use std::sync::Arc;
+
+use nexo_chat::Reason;
+use nexo_chat::ids::{Millis, Seq};
+use nexo_chat::membership::{GroupAct, GroupMember, History, JoinCode, Joining, Role};
+use nexo_chat::model::{ChangeKind, Content, Draft};
+use nexo_chat::policy::recall::may_recall;
+use nexo_chat::rules::{GroupRules, Rules};
+use nexo_chat::store::{Appended, Asker, Limit, Order, RecallFacts};
+
+use super::Opener;
+use super::given::{
+    Ear, NOW, act, act_with, all, append, done, draft, group, group_id, group_with, join, say,
+    seqs, to_group, user,
+};
+
+fn names(members: &[GroupMember]) -> Vec<&str> {
+    members.iter().map(|member| member.user.as_str()).collect()
+}
+
+pub(super) async fn begins(opener: Arc<dyn Opener>) {
+    let store = opener.open();
+    let ear = Arc::new(Ear::default());
+    store.on_commit(Arc::clone(&ear) as _);
+    let made = group(&store, "g", &["olga", "max", "mia", "max"]).await;
+    assert_eq!((made.group.members, &made.group.owner), (3, &user("olga")));
+    let stored = store.group(&group_id("g")).await.unwrap().unwrap();
+    assert_eq!(stored, made.group);
+    let members = store.group_members(&group_id("g"), None, 9).await.unwrap();
+    assert_eq!(names(&members), ["max", "mia", "olga"]);
+    assert_eq!(members[0].inviter, Some(user("olga")));
+    let max = store.group_member(&group_id("g"), &user("max")).await.unwrap();
+    assert_eq!(max.as_ref(), Some(&members[0]));
+    assert_eq!(store.group_member(&group_id("g"), &user("zoe")).await.unwrap(), None);
+    let users = ["olga", "max", "mia"].map(user).to_vec();
+    let heard = ear.changes();
+    assert_eq!(heard, made.changes);
+    assert_eq!(heard[0].kind, ChangeKind::Joined { users, from: Seq(1) });
+    let again = group_with(&store, "h", &["zoe"], Joining::Invite, History::All).await;
+    assert_eq!((again.group.members, again.group.history), (1, History::All));
+}
+
+pub(super) async fn pages(opener: Arc<dyn Opener>) {
+    let store = opener.open();
+    group(&store, "g", &["e", "d", "c", "b", "a"]).await;
+    group(&store, "g.", &["z"]).await;
+    let page = async |after: Option<&str>, limit| {
+        let after = after.map(user);
+        let found = store.group_members(&group_id("g"), after.as_ref(), limit).await.unwrap();
+        names(&found).join("")
+    };
+    assert_eq!(page(None, 2).await, "ab");
+    assert_eq!(page(Some("b"), 2).await, "cd");
+    assert_eq!(page(Some("d"), 9).await, "e");
+    assert_eq!(page(Some("e"), 9).await, "");
+}
+
+pub(super) async fn codes(opener: Arc<dyn Opener>) {
+    let store = opener.open();
+    let made = group(&store, "g", &["olga"]).await;
+    let code = made.group.code.clone();
+    assert_eq!(store.group_by_code(&code).await.unwrap(), Some(group_id("g")));
+    let other = JoinCode::random([9; 8]);
+    assert_eq!(store.group_by_code(&other).await.unwrap(), None);
+    let rules = GroupRules { code_cooldown_ms: 0, ..GroupRules::default() };
+    let reset = |code: &JoinCode| GroupAct::ResetCode(code.clone());
+    let taken = act_with(&store, "olga", "g", reset(&code), rules).await.unwrap();
+    assert_eq!(taken, Err(Reason::ServerBusy));
+    let new = act_with(&store, "olga", "g", reset(&other), rules).await.unwrap().unwrap();
+    assert_eq!(new.group.code, other);
+    assert_eq!(store.group_by_code(&code).await.unwrap(), None);
+    assert_eq!(store.group_by_code(&other).await.unwrap(), Some(group_id("g")));
+    done(&store, "olga", "g", GroupAct::Dissolve).await;
+    assert_eq!(store.group_by_code(&other).await.unwrap(), None);
+}
+
+pub(super) async fn wishes(opener: Arc<dyn Opener>) {
+    let store = opener.open();
+    group_with(&store, "g", &["olga"], Joining::Approval, History::Joined).await;
+    for who in ["max", "mia", "zoe", "mia"] {
+        let asked = done(&store, who, "g", join()).await;
+        assert!(asked.joined.is_empty() && asked.changes.is_empty());
+    }
+    let waiting = store.join_requests(&group_id("g"), None, 9).await.unwrap();
+    assert_eq!(
+        waiting.iter().map(|it| it.user.as_str()).collect::<Vec<_>>(),
+        ["max", "mia", "zoe"]
+    );
+    let answer = |who: &str, accept| GroupAct::Answer { user: user(who), accept };
+    let accepted = done(&store, "olga", "g", answer("max", true)).await;
+    assert_eq!((accepted.joined, &accepted.settled), (vec![user("max")], &waiting[..1].to_vec()));
+    let rejected = done(&store, "olga", "g", answer("mia", false)).await;
+    assert_eq!((rejected.joined, &rejected.settled), (vec![], &waiting[1..2].to_vec()));
+    let again = act(&store, "olga", "g", answer("mia", true)).await.unwrap();
+    assert_eq!(again, Err(Reason::JoinRequestNotFound));
+    // An invitation settles the wish too.
+    let invited = done(&store, "olga", "g", GroupAct::Invite(vec![user("zoe")])).await;
+    assert_eq!((invited.settled.len(), invited.group.requests), (1, 0));
+    assert!(store.join_requests(&group_id("g"), None, 9).await.unwrap().is_empty());
+}
+
+pub(super) async fn refused(opener: Arc<dyn Opener>) {
+    let store = opener.open();
+    let ear = Arc::new(Ear::default());
+    store.on_commit(Arc::clone(&ear) as _);
+    let made = group(&store, "g", &["olga", "max", "mia"]).await;
+    for (by, what, expect) in [
+        ("max", GroupAct::Kick(user("mia")), Reason::NotGroupAdmin),
+        ("max", GroupAct::SetRole(user("max"), Role::Admin), Reason::NotGroupOwner),
+        ("zoe", GroupAct::Leave, Reason::NotGroupMember),
+        ("max", GroupAct::Dismiss, Reason::NotGroupOwner),
+    ] {
+        assert_eq!(act(&store, by, "g", what).await.unwrap(), Err(expect));
+    }
+    let unknown = act(&store, "max", "unknown", join()).await.unwrap();
+    assert_eq!(unknown, Err(Reason::GroupNotFound));
+    assert_eq!(store.group(&group_id("g")).await.unwrap(), Some(made.group));
+    assert_eq!(ear.changes().len(), 1);
+    assert_eq!(store.group(&group_id("unknown")).await.unwrap(), None);
+}
+
+pub(super) async fn without_effect(opener: Arc<dyn Opener>) {
+    let store = opener.open();
+    let made = group(&store, "g", &["olga", "max"]).await;
+    for what in [
+        GroupAct::Invite(vec![user("max")]),
+        GroupAct::SetRole(user("max"), Role::Member),
+        GroupAct::MuteAll(false),
+        GroupAct::Mute(user("max"), Millis(0)),
+    ] {
+        let nothing = done(&store, "olga", "g", what).await;
+        assert_eq!((&nothing.group, nothing.changes.len()), (&made.group, 0));
+    }
+    let changes = store.changes(&group_id("g").conversation(), Seq(0), 9).await.unwrap();
+    assert_eq!(changes.len(), 1);
+}
+
+pub(super) async fn may_speak(opener: Arc<dyn Opener>) {
+    let store = opener.open();
+    group(&store, "g", &["olga", "max", "mia"]).await;
+    let check = async |from: &str, to: &str, id: &str, expect: Reason| {
+        let refused = append(&store, to_group(from, to, id)).await.unwrap();
+        assert_eq!(refused, Appended::Refused(expect), "{from} {id}");
+    };
+    say(&store, "max", "g", "1").await;
+    check("zoe", "g", "2", Reason::NotGroupMember).await;
+    check("max", "unknown", "3", Reason::GroupNotFound).await;
+    done(&store, "olga", "g", GroupAct::Mute(user("max"), NOW.plus(1))).await;
+    check("max", "g", "4", Reason::GroupSpeakMuted).await;
+    done(&store, "olga", "g", GroupAct::MuteAll(true)).await;
+    check("mia", "g", "5", Reason::GroupMuted).await;
+    say(&store, "olga", "g", "6").await;
+    done(&store, "olga", "g", GroupAct::MuteAll(false)).await;
+    let to_all = Content { mentions_all: true, ..Content::text("all") };
+    let refused = append(&store, Draft { content: to_all, ..to_group("mia", "g", "7") }).await;
+    assert_eq!(refused.unwrap(), Appended::Refused(Reason::NotGroupAdmin));
+    done(&store, "olga", "g", GroupAct::Kick(user("mia"))).await;
+    check("mia", "g", "8", Reason::NotGroupMember).await;
+    done(&store, "olga", "g", GroupAct::Dissolve).await;
+    check("olga", "g", "9", Reason::GroupDissolved).await;
+    let conversation = group_id("g").conversation();
+    let read = store.messages(&conversation, all(), Limit::of(9), Order::Ascending).await.unwrap();
+    assert_eq!(seqs(&read), [1, 2], "a refused send takes no place");
+}
+
+pub(super) async fn retry_after_kick(opener: Arc<dyn Opener>) {
+    let store = opener.open();
+    group(&store, "g", &["olga", "max"]).await;
+    let said = say(&store, "max", "g", "1").await;
+    done(&store, "olga", "g", GroupAct::Kick(user("max"))).await;
+    let retry = append(&store, to_group("max", "g", "1")).await.unwrap();
+    assert_eq!(retry, Appended::Duplicate(said));
+    let other = append(&store, draft("max", "olga", "1", "other")).await.unwrap();
+    assert_eq!(other, Appended::Conflict);
+}
+
+pub(super) async fn two_transfers(opener: Arc<dyn Opener>) {
+    let store = opener.open();
+    group(&store, "g", &["olga", "max", "mia"]).await;
+    let to_max = act(&store, "olga", "g", GroupAct::Transfer(user("max")));
+    let to_mia = act(&store, "olga", "g", GroupAct::Transfer(user("mia")));
+    let outcomes = (to_max.await.unwrap().is_ok(), to_mia.await.unwrap());
+    assert_eq!(outcomes, (true, Err(Reason::NotGroupOwner)), "the first call wins");
+    let group = store.group(&group_id("g")).await.unwrap().unwrap();
+    assert_eq!((group.role(&user("max")), group.role(&user("olga"))), (Role::Owner, Role::Member));
+}
+
+pub(super) async fn last_owner(opener: Arc<dyn Opener>) {
+    let store = opener.open();
+    group(&store, "g", &["olga", "max"]).await;
+    let alone = act(&store, "olga", "g", GroupAct::Leave).await.unwrap();
+    assert_eq!(alone, Err(Reason::OwnerMustTransfer));
+    // Max becomes the owner while he is leaving: whichever is first, the group keeps an owner.
+    let transfer = act(&store, "olga", "g", GroupAct::Transfer(user("max")));
+    let leave = act(&store, "max", "g", GroupAct::Leave);
+    assert!(transfer.await.unwrap().is_ok());
+    assert_eq!(leave.await.unwrap(), Err(Reason::OwnerMustTransfer));
+    let gone = act(&store, "olga", "g", GroupAct::Leave);
+    let back = act(&store, "max", "g", GroupAct::Transfer(user("olga")));
+    assert!(gone.await.unwrap().is_ok());
+    assert_eq!(back.await.unwrap(), Err(Reason::TargetNotMember));
+}
+
+pub(super) async fn never_overfull(opener: Arc<dyn Opener>) {
+    let store = opener.open();
+    group(&store, "g", &["olga"]).await;
+    let rules = GroupRules { members_max: 5, ..GroupRules::default() };
+    let calls: Vec<_> =
+        (0..20).map(|n| act_with(&store, &format!("u{n}"), "g", join(), rules)).collect();
+    let mut came = 0;
+    for call in calls {
+        match call.await.unwrap() {
+            Ok(_) => came += 1,
+            Err(reason) => assert_eq!(reason, Reason::GroupFull),
+        }
+    }
+    assert_eq!(came, 4);
+    assert_eq!(store.group_members(&group_id("g"), None, 99).await.unwrap().len(), 5);
+    assert_eq!(store.group(&group_id("g")).await.unwrap().unwrap().members, 5);
+}
+
+pub(super) async fn admin_recalls(opener: Arc<dyn Opener>) {
+    let store = opener.open();
+    group(&store, "g", &["olga", "ada", "max"]).await;
+    done(&store, "olga", "g", GroupAct::SetRole(user("ada"), Role::Admin)).await;
+    let (of_max, of_olga) =
+        (say(&store, "max", "g", "1").await, say(&store, "olga", "g", "2").await);
+    let late = NOW.plus(1_000_000);
+    let recall = async |by: &'static str, id| {
+        let asker = Asker { user: user(by), at: late, origin: None };
+        let may = Box::new(move |facts: RecallFacts<'_>| {
+            may_recall(&Rules::default(), &user(by), facts, late)
+        });
+        store.recall(id, asker, may).await.unwrap().map(|message| message.content.body.len())
+    };
+    assert_eq!(recall("zoe", of_max.id).await, Err(Reason::MessageNotFound));
+    assert_eq!(recall("max", of_max.id).await, Err(Reason::RevokeTimeout));
+    assert_eq!(recall("max", of_olga.id).await, Err(Reason::NotMessageSender));
+    assert_eq!(recall("ada", of_olga.id).await, Err(Reason::NotMessageSender));
+    assert_eq!(recall("ada", of_max.id).await, Ok(0));
+    assert_eq!(recall("olga", of_olga.id).await, Err(Reason::RevokeTimeout));
+}

@@ -1,0 +1,136 @@
+//! What is noted beside a message: quiet sends, mentions, choices, last seen.
+
+use std::sync::Arc;
+
+use nexo_chat::ids::{Millis, Seq};
+use nexo_chat::model::{
+    Content, CursorKind, Draft, Message, Receive, ReplyTo, Settings, SettingsChange,
+};
+use nexo_chat::store::{Appended, Store};
+
+use super::Opener;
+use super::given::{
+    all, append, draft, group, group_id, in_group, pair, send, standing, to_group, user,
+};
+
+async fn quietly(store: &Arc<dyn Store>, from: &str, to: &str, client_id: &str) {
+    let draft = Draft { marks_read: false, ..draft(from, to, client_id, client_id) };
+    assert!(matches!(append(store, draft).await.unwrap(), Appended::Stored(_)));
+}
+
+pub(super) async fn quiet(opener: Arc<dyn Opener>) {
+    let store = opener.open();
+    send(&store, "bob", "alice", "b1").await;
+    quietly(&store, "alice", "bob", "a1").await;
+    quietly(&store, "alice", "bob", "a2").await;
+    send(&store, "bob", "alice", "b2").await;
+    quietly(&store, "alice", "bob", "a3").await;
+    let alice = standing(&store, "alice", "bob").await;
+    assert_eq!((alice.cursors.read, alice.own_unread), (Seq(0), 3), "nothing was marked read");
+    assert_eq!(alice.unread(), 2, "only what bob said");
+    assert_eq!(standing(&store, "bob", "alice").await.unread(), 1, "bob's own send read two");
+    let conversation = pair("alice", "bob");
+    store.advance(&user("alice"), &conversation, CursorKind::Read, Seq(2)).await.unwrap();
+    assert_eq!(standing(&store, "alice", "bob").await.unread(), 1);
+    send(&store, "alice", "bob", "a4").await;
+    assert_eq!(standing(&store, "alice", "bob").await.unread(), 0);
+    quietly(&store, "alice", "bob", "a5").await;
+    assert_eq!(standing(&store, "alice", "bob").await.unread(), 0);
+}
+
+pub(super) async fn quiet_ranges(opener: Arc<dyn Opener>) {
+    let store = opener.open();
+    for i in 1..=12 {
+        let name = format!("m{i}");
+        if i % 3 == 0 {
+            quietly(&store, "alice", "bob", &name).await;
+        } else {
+            send(&store, "bob", "alice", &name).await;
+        }
+    }
+    let (alice, conversation) = (user("alice"), pair("alice", "bob"));
+    for (from, to, expect) in [(0, 99, 4), (1, 12, 4), (3, 3, 1), (4, 5, 0), (4, 9, 2), (9, 4, 0)] {
+        let found = store.quiet(&alice, &conversation, Seq(from)..=Seq(to)).await.unwrap();
+        assert_eq!(found, expect, "{from} to {to}");
+    }
+    assert_eq!(store.quiet(&user("bob"), &conversation, all()).await.unwrap(), 0);
+    assert_eq!(store.quiet(&user("carol"), &conversation, all()).await.unwrap(), 0);
+}
+
+async fn speak(store: &Arc<dyn Store>, from: &str, id: &str, content: Content) -> Arc<Message> {
+    let draft = Draft { content, ..to_group(from, "g", id) };
+    match append(store, draft).await.unwrap() {
+        Appended::Stored(message) => message,
+        other => panic!("{other:?}"),
+    }
+}
+
+pub(super) async fn mentions(opener: Arc<dyn Opener>) {
+    let store = opener.open();
+    group(&store, "g", &["olga", "max", "mia"]).await;
+    let text = |body: &'static str| Content::text(body);
+    let one = speak(&store, "max", "1", text("plain")).await;
+    let names = Content { mentions: vec![user("max"), user("mia")], ..text("names two") };
+    speak(&store, "olga", "2", names).await;
+    speak(&store, "olga", "3", Content { mentions_all: true, ..text("all") }).await;
+    let reply = Some(ReplyTo { message: one.id, sender: user("max") });
+    speak(&store, "mia", "4", Content { reply_to: reply.clone(), ..text("answers max") }).await;
+    let both =
+        Content { mentions: vec![user("max")], mentions_all: true, reply_to: reply, ..text("x") };
+    speak(&store, "olga", "5", both).await;
+    speak(&store, "max", "6", Content { mentions: vec![user("max")], ..text("me") }).await;
+    let conversation = group_id("g").conversation();
+    for (who, from, to, limit, expect) in [
+        ("max", 0, 99, 99, vec![2, 3, 4, 5]),
+        ("max", 3, 4, 99, vec![3, 4]),
+        ("max", 0, 99, 2, vec![2, 3]),
+        ("mia", 0, 99, 99, vec![2, 3, 5]),
+        ("olga", 0, 99, 99, vec![]),
+        ("max", 9, 3, 99, vec![]),
+    ] {
+        let found =
+            store.mentions(&user(who), &conversation, Seq(from)..=Seq(to), limit).await.unwrap();
+        assert_eq!(found, expect.into_iter().map(Seq).collect::<Vec<_>>(), "{who} {from} {to}");
+    }
+}
+
+pub(super) async fn settings(opener: Arc<dyn Opener>) {
+    let store = opener.open();
+    send(&store, "alice", "bob", "m").await;
+    let (alice, conversation) = (user("alice"), pair("alice", "bob"));
+    let pin = SettingsChange { pinned: Some(true), receive: None };
+    let now = store.update_settings(&alice, &conversation, pin).await.unwrap();
+    assert_eq!(now, Some(Settings { pinned: true, receive: Receive::Normal }));
+    let block = SettingsChange { pinned: None, receive: Some(Receive::Blocked) };
+    let now = store.update_settings(&alice, &conversation, block).await.unwrap();
+    assert_eq!(now, Some(Settings { pinned: true, receive: Receive::Blocked }));
+    assert_eq!(standing(&store, "alice", "bob").await.settings, now.unwrap());
+    assert_eq!(standing(&store, "bob", "alice").await.settings, Settings::default());
+    let carol = store.update_settings(&user("carol"), &conversation, pin).await.unwrap();
+    assert_eq!(carol, None);
+}
+
+pub(super) async fn last_seen(opener: Arc<dyn Opener>) {
+    let store = opener.open();
+    assert_eq!(store.last_seen(&user("alice")).await.unwrap(), None);
+    store.seen(&user("alice"), Millis(5)).await.unwrap();
+    store.seen(&user("alice"), Millis(7)).await.unwrap();
+    assert_eq!(store.last_seen(&user("alice")).await.unwrap(), Some(Millis(7)));
+}
+
+pub(super) async fn survive_crash(opener: Arc<dyn Opener>) {
+    let store = opener.open();
+    group(&store, "g", &["olga", "max"]).await;
+    speak(&store, "max", "1", Content { mentions: vec![user("olga")], ..Content::text("x") }).await;
+    let quiet = Draft { marks_read: false, ..to_group("olga", "g", "2") };
+    append(&store, quiet).await.unwrap();
+    let change = SettingsChange { pinned: Some(true), receive: Some(Receive::Silent) };
+    let conversation = group_id("g").conversation();
+    store.update_settings(&user("olga"), &conversation, change).await.unwrap();
+    let before = in_group(&store, "olga", "g").await;
+    assert_eq!((before.unread(), before.own_unread), (1, 1));
+    let found = opener.open_after_crash();
+    assert_eq!(in_group(&found, "olga", "g").await, before);
+    let mentions = found.mentions(&user("olga"), &conversation, all(), 9).await.unwrap();
+    assert_eq!(mentions, [Seq(1)]);
+}

@@ -1,0 +1,158 @@
+//! The bodies of HTTP answers under document 000's paths: camelCase, ids and seqs as strings.
+
+use std::collections::BTreeMap;
+
+use nexo_chat::conversations::{Line, With};
+use nexo_chat::model::Message;
+use serde::Serialize;
+
+use crate::{mentions, typed};
+
+/// A stored message.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct MessageEntity {
+    id: String,
+    /// `SINGLE` or `GROUP`.
+    chat_type: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    single_chat_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    group_id: Option<String>,
+    from_user_id: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    to_user_id: Option<String>,
+    msg_type: &'static str,
+    content: String,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    extra: BTreeMap<String, String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    mentions: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reply_to_server_msg_id: Option<String>,
+    /// 1 saved, 4 revoked, by the numbers of document 000.
+    status: i32,
+    msg_seq: String,
+    client_msg_id: String,
+    server_msg_id: String,
+    created_at: u64,
+    updated_at: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    revoked_at: Option<u64>,
+}
+
+impl From<&Message> for MessageEntity {
+    fn from(message: &Message) -> Self {
+        let content = &message.content;
+        let group = message.conversation.group();
+        let is_private = group.is_none();
+        Self {
+            id: message.id.to_string(),
+            chat_type: if is_private { "SINGLE" } else { "GROUP" },
+            single_chat_id: is_private.then(|| message.conversation.to_string()),
+            group_id: group.map(|group| group.to_string()),
+            from_user_id: message.sender.to_string(),
+            to_user_id: message.conversation.peer_of(&message.sender).map(|to| to.to_string()),
+            msg_type: typed::kind_name(content.kind),
+            content: String::from_utf8_lossy(&content.body).into_owned(),
+            extra: content.extra.clone(),
+            mentions: mentions::names(content).into_iter().map(Into::into).collect(),
+            reply_to_server_msg_id: content.reply_to.as_ref().map(|it| it.message.to_string()),
+            status: if message.recalled.is_some() { 4 } else { 1 },
+            msg_seq: message.seq.to_string(),
+            client_msg_id: message.client_id.as_str().to_owned(),
+            server_msg_id: message.id.to_string(),
+            created_at: message.sent_at.0,
+            updated_at: message.recalled.as_ref().map_or(message.sent_at, |recall| recall.at).0,
+            revoked_at: message.recalled.as_ref().map(|recall| recall.at.0),
+        }
+    }
+}
+
+/// A conversation with one person, as a line of the list.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ConversationLine {
+    #[serde(flatten)]
+    state: MemberState,
+    updated_at: u64,
+    unread_count: u64,
+    max_msg_seq: String,
+    last_message: Option<MessageEntity>,
+}
+
+impl ConversationLine {
+    /// A line of the list; `None` for a group, which has a line of its own form.
+    pub fn new(line: &Line) -> Option<Self> {
+        Some(Self {
+            state: MemberState::new(line)?,
+            updated_at: line.standing.updated_at().0,
+            unread_count: line.standing.unread(),
+            max_msg_seq: line.standing.visible_max().to_string(),
+            last_message: line.last_message.as_deref().map(MessageEntity::from),
+        })
+    }
+}
+
+/// How far both people of a private conversation have read.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct MemberState {
+    single_chat_id: String,
+    peer_user_id: String,
+    my_last_read_msg_seq: String,
+    peer_last_read_msg_seq: String,
+}
+
+impl MemberState {
+    /// The state behind a line of the list; `None` for a group.
+    pub fn new(line: &Line) -> Option<Self> {
+        let With::Peer { user, read } = &line.with else { return None };
+        Some(Self {
+            single_chat_id: line.standing.conversation.to_string(),
+            peer_user_id: user.to_string(),
+            my_last_read_msg_seq: line.standing.cursors.read.to_string(),
+            peer_last_read_msg_seq: read.to_string(),
+        })
+    }
+}
+
+/// A group's conversation, as a line of the list.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct GroupLine {
+    group_id: String,
+    conversation_id: String,
+    name: String,
+    avatar_url: String,
+    member_count: u32,
+    updated_at: u64,
+    unread_count: u64,
+    mention_unread_count: u64,
+    max_msg_seq: String,
+    my_last_read_msg_seq: String,
+    /// Whether the caller is still in it.
+    is_member: bool,
+    last_message: Option<MessageEntity>,
+}
+
+impl GroupLine {
+    /// A line of the list; `None` for a private conversation.
+    pub fn new(line: &Line) -> Option<Self> {
+        let With::Group(group) = &line.with else { return None };
+        Some(Self {
+            group_id: group.id.to_string(),
+            conversation_id: line.standing.conversation.to_string(),
+            name: group.profile.name.clone(),
+            avatar_url: group.profile.avatar.clone(),
+            member_count: group.members,
+            updated_at: line.standing.updated_at().0,
+            unread_count: line.standing.unread(),
+            mention_unread_count: line.mentions,
+            max_msg_seq: line.standing.visible_max().to_string(),
+            my_last_read_msg_seq: line.standing.cursors.read.to_string(),
+            is_member: line.standing.is_active(),
+            last_message: line.last_message.as_deref().map(MessageEntity::from),
+        })
+    }
+}
