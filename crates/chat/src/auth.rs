@@ -47,7 +47,7 @@ pub async fn register(chat: &Chat, from: IpAddr, wanted: Register) -> Result<Use
         return Err(Reason::TooManyRequests.into());
     }
     if let Some(id) = &given
-        && chat.store.user(id).await?.is_some()
+        && (id.is_system() || chat.store.user(id).await?.is_some())
     {
         return Err(Reason::UserExists.into());
     }

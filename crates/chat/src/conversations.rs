@@ -6,8 +6,9 @@ use crate::chat::Chat;
 use crate::command::Event;
 use crate::group::{self, group_of};
 use crate::ids::{ConversationId, Millis, Seq, UserId};
-use crate::membership::{Group, GroupAct};
+use crate::membership::{Group, GroupAct, GroupProfile};
 use crate::model::{Caller, Message, Settings, SettingsChange, Standing};
+use crate::policy::group::may_look;
 use crate::read::{Listed, message_at};
 use crate::reason::{Error, Reason};
 
@@ -116,7 +117,8 @@ pub async fn line(chat: &Chat, caller: &Caller, standing: Standing) -> Result<Op
             With::Peer { user, read: theirs.map_or(Seq::ZERO, |theirs| theirs.cursors.read) }
         }
         None => match group_of(chat, &standing).await? {
-            Some(group) => With::Group(group),
+            Some(group) if knows(&group, &standing) => With::Group(group),
+            Some(group) => With::Group(Arc::new(without_profile(&group))),
             None => return Ok(None),
         },
     };
@@ -128,6 +130,19 @@ pub async fn line(chat: &Chat, caller: &Caller, standing: Standing) -> Result<Op
     };
     let mentions = mention_unread(chat, caller, &standing).await?;
     Ok(Some(Line { standing, with, mentions, last_message }))
+}
+
+/// Whether somebody may know how a group is seen: whoever may look, and whoever was in it when it
+/// ended.
+fn knows(group: &Group, standing: &Standing) -> bool {
+    let end = group.ended.map(|ended| ended.edge);
+    let was_there = end.is_some() && standing.window.end == end;
+    was_there || may_look(Some(group), standing.is_active()).is_ok()
+}
+
+/// A group as somebody sees it who may not look at it any more: that it was there.
+fn without_profile(group: &Group) -> Group {
+    Group { profile: GroupProfile::default(), members: 0, ..group.clone() }
 }
 
 /// How many unread messages speak to the caller in particular.

@@ -71,29 +71,25 @@ pub async fn act(
     let asker = Asker { user: caller.user.clone(), at: now, origin: caller.connection };
     let about = About { users: act.users().to_vec(), code: act.code().cloned() };
     let rules = chat.rules.groups;
-    let (by, group, wanted) = (caller.user.clone(), id.clone(), act.clone());
+    let (by, group) = (caller.user.clone(), id.clone());
     let deciding =
-        Box::new(move |facts: &GroupFacts| decide(&rules, facts, &group, &by, &wanted, now));
+        Box::new(move |facts: &GroupFacts| decide(&rules, facts, &group, &by, &act, now));
     let decided = chat.store.change_group(id, asker, about, deciding).await??;
-    tell(chat, caller, &decided, act);
+    tell(chat, caller, &decided);
     Ok(decided)
 }
 
 /// The changes are announced by the store; wishes and answers are told here.
-fn tell(chat: &Chat, caller: &Caller, decided: &Decided, act: GroupAct) {
+fn tell(chat: &Chat, caller: &Caller, decided: &Decided) {
     let at = chat.clock.now();
     for request in decided.settled.iter().cloned() {
         let accepted = decided.joined.contains(&request.user);
         let by = caller.user.clone();
         chat.bus.publish(Event::JoinAnswered { request, accepted, by, at });
     }
-    if let GroupAct::Join { message } = act
-        && decided.joined.is_empty()
-    {
+    for request in decided.asked.iter().cloned() {
         let group = &decided.group;
         let to = [&group.owner].into_iter().chain(&group.admins).cloned().collect();
-        let user = caller.user.clone();
-        let request = JoinRequest { group: group.id.clone(), user, message, at };
         chat.bus.publish(Event::JoinRequested { request, to });
     }
 }

@@ -66,11 +66,23 @@ impl UserId {
         if fits { Ok(Self(text.into())) } else { Err(Reason::BadUserId) }
     }
 
+    /// The operator's own voice. Nobody can register it.
+    pub fn system() -> Self {
+        Self(SYSTEM.into())
+    }
+
+    /// Whether this is the operator's own voice.
+    pub fn is_system(&self) -> bool {
+        &*self.0 == SYSTEM
+    }
+
     /// The id as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 }
+
+const SYSTEM: &str = "system";
 
 impl fmt::Display for UserId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use crate::Boxed;
 use crate::chat::Chat;
 use crate::command::{Outgoing, Saved, Target};
-use crate::ids::{ConversationId, MessageId, UserId};
+use crate::ids::{ConnectionId, ConversationId, MessageId, UserId};
 use crate::invariants::visible;
 use crate::model::{Caller, Content, Draft, Message, ReplyTo};
 use crate::policy::send::{Facts, Permit, may_repeat, may_send};
@@ -28,40 +28,60 @@ pub async fn send(
     }
     let conversation = outgoing.to.conversation(&caller.user);
     once_each(&mut outgoing.content);
-    let permit = permit(chat, caller, &conversation, &mut outgoing).await?;
+    let permit = permit(chat, &caller.user, &conversation, &mut outgoing).await?;
+    Ok(append(chat, caller.user.clone(), caller.connection, conversation, outgoing, permit))
+}
+
+/// Says something with the operator's own voice, to anybody or to any group.
+pub async fn system(chat: &Chat, mut outgoing: Outgoing) -> Result<Saved, Error> {
+    let system = UserId::system();
+    let conversation = outgoing.to.conversation(&system);
+    once_each(&mut outgoing.content);
+    let permit = permit(chat, &system, &conversation, &mut outgoing).await?;
+    append(chat, system, None, conversation, outgoing, permit).await
+}
+
+fn append(
+    chat: &Chat,
+    sender: UserId,
+    origin: Option<ConnectionId>,
+    conversation: ConversationId,
+    outgoing: Outgoing,
+    permit: Permit,
+) -> Boxed<'static, Result<Saved, Error>> {
     let cleaned = chat.rules.words.as_ref().and_then(|words| words.clean(&outgoing.content));
     let as_sent = outgoing.content.body.clone();
     let draft = Draft {
         conversation,
-        sender: caller.user.clone(),
+        sender,
         client_id: outgoing.client_id,
         content: outgoing.content,
         cleaned,
         sent_at: chat.clock.now(),
-        origin: caller.connection,
+        origin,
         marks_read: outgoing.marks_read,
     };
     let appended = chat.store.append(permit, draft);
-    Ok(Box::pin(async move {
+    Box::pin(async move {
         match appended.await? {
             Appended::Stored(message) => Ok(saved(message, &as_sent, false)),
             Appended::Duplicate(message) => Ok(saved(message, &as_sent, true)),
             Appended::Conflict => Err(Reason::ClientMsgIdConflict.into()),
             Appended::Refused(reason) => Err(reason.into()),
         }
-    }))
+    })
 }
 
 /// Asks the policy. What is stored already may be sent again, even by somebody who is not let in any
 /// more or who answered what they no longer see.
 async fn permit(
     chat: &Chat,
-    caller: &Caller,
+    sender: &UserId,
     conversation: &ConversationId,
     outgoing: &mut Outgoing,
 ) -> Result<Permit, Error> {
-    let asked = match facts(chat, caller, conversation, outgoing).await {
-        Ok(facts) => may_send(&chat.rules, &caller.user, outgoing, facts),
+    let asked = match facts(chat, sender, conversation, outgoing).await {
+        Ok(facts) => may_send(&chat.rules, sender, outgoing, facts),
         Err(Error::Refused(reason)) => Err(reason),
         Err(error) => return Err(error),
     };
@@ -69,16 +89,16 @@ async fn permit(
         Ok(permit) => return Ok(permit),
         Err(reason) => reason,
     };
-    let id = MessageId::of(&caller.user, &outgoing.client_id);
+    let id = MessageId::of(sender, &outgoing.client_id);
     let stored = chat.store.message(id).await?;
-    let permit = stored.and_then(|stored| may_repeat(&stored, &caller.user));
+    let permit = stored.and_then(|stored| may_repeat(&stored, sender));
     Ok(permit.ok_or(reason)?)
 }
 
 /// Gathers what the policy asks, and fills in who had said what is answered.
 async fn facts(
     chat: &Chat,
-    caller: &Caller,
+    sender: &UserId,
     conversation: &ConversationId,
     outgoing: &mut Outgoing,
 ) -> Result<Facts, Error> {
@@ -89,16 +109,18 @@ async fn facts(
     }
     if let Some(id) = outgoing.reply_to {
         let answered = chat.store.message(id).await?;
-        let sender = answered.as_ref().map_or(&caller.user, |answered| &answered.sender).clone();
-        outgoing.content.reply_to = Some(ReplyTo { message: id, sender });
-        facts.answers_something = can_see(chat, caller, conversation, answered.as_deref()).await?;
+        let author = answered.as_ref().map_or(sender, |answered| &answered.sender).clone();
+        outgoing.content.reply_to = Some(ReplyTo { message: id, sender: author });
+        facts.answers_something = can_see(chat, sender, conversation, answered.as_deref()).await?;
     }
     let mentions = &outgoing.content.mentions;
     if mentions.len() <= chat.rules.groups.mentions_max {
         match &outgoing.to {
             Target::User(user) => {
-                let is_there = |mention: &UserId| mention == user || *mention == caller.user;
-                facts.mentions_are_there = mentions.iter().all(is_there);
+                let is_there = |mention: &UserId| mention == user || mention == sender;
+                // Between two people nobody is everybody.
+                let is_plain = !outgoing.content.mentions_all;
+                facts.mentions_are_there = is_plain && mentions.iter().all(is_there);
             }
             Target::Group(group) => {
                 for mention in mentions {
@@ -110,24 +132,25 @@ async fn facts(
     }
     if !(facts.mentions_are_there && facts.answers_something)
         && let Target::Group(group) = &outgoing.to
+        && !sender.is_system()
     {
         // To whoever is not in the group, that is all there is to say.
         chat.store.group(group).await?.ok_or(Reason::GroupNotFound)?;
-        chat.store.group_member(group, &caller.user).await?.ok_or(Reason::NotGroupMember)?;
+        chat.store.group_member(group, sender).await?.ok_or(Reason::NotGroupMember)?;
     }
     Ok(facts)
 }
 
 async fn can_see(
     chat: &Chat,
-    caller: &Caller,
+    sender: &UserId,
     conversation: &ConversationId,
     message: Option<&Message>,
 ) -> Result<bool, Error> {
     let Some(message) = message.filter(|message| message.conversation == *conversation) else {
         return Ok(false);
     };
-    let standing = chat.store.standing(&caller.user, conversation).await?;
+    let standing = chat.store.standing(sender, conversation).await?;
     Ok(standing.is_some_and(|standing| visible(standing.window, message.seq)))
 }
 

@@ -95,6 +95,8 @@ pub struct Decided {
     pub group: Arc<Group>,
     /// Who came in.
     pub joined: Vec<UserId>,
+    /// Wishes to come in that are new.
+    pub asked: Vec<JoinRequest>,
     /// Wishes to come in that are settled.
     pub settled: Vec<JoinRequest>,
     /// What everybody is told.

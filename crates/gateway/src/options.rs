@@ -41,6 +41,8 @@ pub struct Options {
     pub write_timeout: Duration,
     /// What `/metrics` asks for as a bearer token; without one it is closed.
     pub metrics_token: Option<String>,
+    /// What lets the operator speak with the system's voice; without one nobody does.
+    pub system_token: Option<String>,
     /// How long a drain may take.
     pub drain: Duration,
 }
@@ -64,6 +66,7 @@ impl Default for Options {
             trusted_proxies: Vec::new(),
             write_timeout: Duration::from_secs(30),
             metrics_token: None,
+            system_token: None,
             drain: Duration::from_secs(10),
         }
     }

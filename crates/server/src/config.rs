@@ -29,6 +29,7 @@ pub(crate) struct Config {
     pub(crate) resend: Resend,
     pub(crate) embedded: Embedded,
     pub(crate) metrics: Metrics,
+    pub(crate) system: System,
     pub(crate) log: Log,
 }
 
@@ -48,6 +49,7 @@ impl Default for Config {
             resend: Resend::default(),
             embedded: Embedded::default(),
             metrics: Metrics::default(),
+            system: System::default(),
             log: Log::default(),
         }
     }
@@ -210,6 +212,13 @@ impl Default for Embedded {
 pub(crate) struct Metrics {
     pub(crate) token: String,
     pub(crate) listen: String,
+}
+
+/// Who may speak with the system's voice.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct System {
+    pub(crate) token: String,
 }
 
 /// What is logged and how.

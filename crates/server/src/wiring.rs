@@ -37,6 +37,7 @@ pub(crate) fn build(config: &Config) -> anyhow::Result<Parts> {
     let store = open_store(config, folder)?;
     let jwt_secret = secret(&config.auth.jwt_secret, folder, "jwt.secret", &*dice)?;
     let metrics_token = secret(&config.metrics.token, folder, "metrics.token", &*dice)?;
+    let system_token = secret(&config.system.token, folder, "system.token", &*dice)?;
     let key = TokenKey::new(jwt_secret.as_bytes()).context("auth.jwt_secret is too short")?;
     let auth = &config.auth;
     let passwords = Argon2id::new(
@@ -57,7 +58,11 @@ pub(crate) fn build(config: &Config) -> anyhow::Result<Parts> {
     let page = metrics.clone();
     let gateway = Gateway::new(
         Arc::new(chat),
-        Options { metrics_token: Some(metrics_token), ..options(config) },
+        Options {
+            metrics_token: Some(metrics_token),
+            system_token: Some(system_token),
+            ..options(config)
+        },
         Box::new(move || page.render()),
     );
     Ok(Parts { gateway, store, metrics })
@@ -125,6 +130,7 @@ fn options(config: &Config) -> Options {
         trusted_proxies: trusted_proxies(config),
         write_timeout: Duration::from_millis(gateway.write_timeout_ms),
         metrics_token: None,
+        system_token: None,
         drain: Duration::from_millis(gateway.drain_ms),
     }
 }

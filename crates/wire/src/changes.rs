@@ -67,7 +67,7 @@ impl<'a> From<&'a Change> for Told<'a> {
     }
 }
 
-/// What changed about a group, and only that. The names are the same in both spellings.
+/// What changed about a group, and only that, in the names one asks for it by.
 #[derive(Debug, Serialize)]
 pub(crate) struct Updated {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -81,7 +81,7 @@ pub(crate) struct Updated {
     #[serde(skip_serializing_if = "Option::is_none")]
     extra: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    joining: Option<&'static str>,
+    join_type: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     history: Option<&'static str>,
 }
@@ -94,7 +94,7 @@ impl From<&GroupChange> for Updated {
             announcement: change.announcement.clone(),
             avatar: change.avatar.clone(),
             extra: change.extra.clone(),
-            joining: change.joining.map(words::joining),
+            join_type: change.joining.map(words::joining),
             history: change.history.map(words::history),
         }
     }

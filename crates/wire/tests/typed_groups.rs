@@ -189,7 +189,7 @@ fn every_change_is_told_in_the_same_words_both_ways() {
         history: Some(History::All),
         ..GroupChange::default()
     };
-    let fields = json!({ "group": { "name": "Chess", "joining": "approval", "history": "all" } });
+    let fields = json!({ "group": { "name": "Chess", "join_type": "approval", "history": "all" } });
     check(ChangeKind::Updated(change), "updated", fields.clone(), fields);
     check(ChangeKind::Dissolved, "dissolved", json!({}), json!({}));
     check(ChangeKind::Dismissed, "dismissed", json!({}), json!({}));

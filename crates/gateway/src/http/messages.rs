@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use axum::extract::State;
+use axum::http::request::Parts;
 use axum::response::Response;
 use nexo_chat::command::{Outgoing, Target};
 use nexo_chat::ids::{ClientMsgId, ConversationId, MessageId, Seq, UserId};
@@ -20,6 +21,7 @@ use serde_json::json;
 
 use super::answer::{Asked, Authenticated, Body, Params};
 use super::groups::{cursor, group_id};
+use super::operations::is_operator;
 use super::reading::limit;
 use crate::gateway::Gateway;
 
@@ -97,6 +99,23 @@ pub(super) async fn send(
     Body(body): Body<SendBody>,
 ) -> Response {
     asked.answer(body.send(&gateway.chat, &caller, true).await)
+}
+
+/// Something said with the operator's own voice.
+pub(super) async fn system(
+    State(gateway): Shared,
+    asked: Asked,
+    parts: Parts,
+    Body(body): Body<SendBody>,
+) -> Response {
+    if !is_operator(gateway.options.system_token.as_ref(), &parts) {
+        return asked.refuse(Reason::Unauthorized);
+    }
+    let said = async {
+        let saved = sending::system(&gateway.chat, body.outgoing(true)?).await?;
+        Ok::<_, Error>(MessageInfo::from(&*saved.message))
+    };
+    asked.answer(said.await)
 }
 
 /// For those who speak without looking: what came before stays unread.

@@ -46,6 +46,7 @@ pub fn router(gateway: Arc<Gateway>) -> Router {
         .route("/conversation/changes", get(reading::changes))
         .route("/msg/send", post(messages::send))
         .route("/msg/send_without_mark_read", post(messages::send_without_mark_read))
+        .route("/system/send", post(messages::system))
         .route("/msg/pull", get(messages::pull))
         .route("/msg/max_seq", get(messages::max_seq))
         .route("/msg/recall", post(messages::recall))

@@ -49,14 +49,18 @@ pub(super) async fn metrics(
     asked: Asked,
     parts: Parts,
 ) -> Response {
-    let is_known = match (&gateway.options.metrics_token, bearer(&parts)) {
-        (Some(token), Some(given)) => is_same(token.as_bytes(), given.as_bytes()),
-        _ => false,
-    };
-    if !is_known {
+    if !is_operator(gateway.options.metrics_token.as_ref(), &parts) {
         return asked.refuse(Reason::Unauthorized);
     }
     open_metrics(State(gateway)).await
+}
+
+/// Whether a request shows the token that only the operator has.
+pub(super) fn is_operator(token: Option<&String>, parts: &Parts) -> bool {
+    match (token, bearer(parts)) {
+        (Some(token), Some(given)) => is_same(token.as_bytes(), given.as_bytes()),
+        _ => false,
+    }
 }
 
 pub(super) async fn open_metrics(State(gateway): State<Arc<Gateway>>) -> Response {

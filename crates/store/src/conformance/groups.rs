@@ -79,10 +79,13 @@ pub(super) async fn codes(opener: Arc<dyn Opener>) {
 pub(super) async fn wishes(opener: Arc<dyn Opener>) {
     let store = opener.open();
     group_with(&store, "g", &["olga"], Joining::Approval, History::Joined).await;
+    let mut told = Vec::new();
     for who in ["max", "mia", "zoe", "mia"] {
         let asked = done(&store, who, "g", join()).await;
         assert!(asked.joined.is_empty() && asked.changes.is_empty());
+        told.extend(asked.asked.into_iter().map(|request| request.user));
     }
+    assert_eq!(told, ["max", "mia", "zoe"].map(user), "a repeated wish is no news");
     let waiting = store.join_requests(&group_id("g"), None, 9).await.unwrap();
     assert_eq!(
         waiting.iter().map(|it| it.user.as_str()).collect::<Vec<_>>(),

@@ -102,7 +102,7 @@ fn join(pending: &mut Pending<'_>, message: &Message) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Every message moves its sender's cursors. One that marks nothing read is counted, so that it
+/// Every message moves its sender's cursors; in a group the operator has none. One that marks nothing read is counted, so that it
 /// does not count as unread; and whom it speaks to is noted.
 fn mark(pending: &mut Pending<'_>, message: &Message, marks_read: bool) -> Result<(), Fault> {
     let Message { conversation, sender, seq, content, .. } = message;
@@ -116,7 +116,9 @@ fn mark(pending: &mut Pending<'_>, message: &Message, marks_read: bool) -> Resul
         pending.write(Space::Quiet, key, &(count + 1))?;
         pending.decided().quiet.insert(place.clone(), count + 1);
     }
-    pending.decided().sent.push(Sent { place, seq: *seq, marks_read });
+    if conversation.group().is_none() || !sender.is_system() {
+        pending.decided().sent.push(Sent { place, seq: *seq, marks_read });
+    }
     let answered = content.reply_to.as_ref().map(|reply| &reply.sender);
     let mut whom: Vec<&str> = content.mentions.iter().chain(answered).map(UserId::as_str).collect();
     whom.retain(|user| *user != sender.as_str());

@@ -164,17 +164,19 @@ pub(crate) fn change(
     for member in changed {
         put_member(pending, id, member)?;
     }
-    for request in asked {
+    for request in &asked {
         let key = keys::group_member(id, &request.user);
-        pending.set(Space::Requests, key, &RequestRecord::from(&request))?;
+        pending.set(Space::Requests, key, &RequestRecord::from(request))?;
     }
     for user in &settled {
         pending.delete(Space::Requests, keys::group_member(id, user));
     }
+    let is_new = |request: &JoinRequest| !facts.requests.contains_key(&request.user);
+    let new = asked.into_iter().filter(is_new).collect();
     let settled = settled.iter().filter_map(|user| facts.requests.get(user).cloned()).collect();
     let noted = changes.into_iter().map(|kind| note(pending, &conversation, asker, kind));
     let changes = noted.collect::<Result<Vec<_>, Fault>>()?;
-    Ok(Ok(Decided { group, joined: came, settled, changes }))
+    Ok(Ok(Decided { group, joined: came, asked: new, settled, changes }))
 }
 
 fn facts(

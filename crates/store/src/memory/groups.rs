@@ -75,6 +75,8 @@ impl State {
         for member in changed {
             self.group_members.insert((id.clone(), member.user.clone()), member);
         }
+        let mut new = asked.clone();
+        new.retain(|request| !facts.requests.contains_key(&request.user));
         for request in asked {
             self.requests.insert((id.clone(), request.user.clone()), request);
         }
@@ -83,7 +85,7 @@ impl State {
         let settled = settled.collect();
         let changes =
             changes.into_iter().map(|kind| self.note(&conversation, asker, kind)).collect();
-        Ok(Decided { group, joined: came, settled, changes })
+        Ok(Decided { group, joined: came, asked: new, settled, changes })
     }
 }
 
