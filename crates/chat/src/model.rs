@@ -500,11 +500,7 @@ impl Standing {
     /// When something last happened here that they may see. What goes on after they left shows
     /// nowhere.
     pub fn updated_at(&self) -> Millis {
-        let newest = match self.window.end {
-            Some(end) if end.seq < self.max_seq => end.at,
-            _ => self.newest_at,
-        };
-        newest.max(self.window.since)
+        self.window.end.map_or(self.newest_at, |end| end.at).max(self.window.since)
     }
 
     /// Whether they are in it now.
