@@ -4,10 +4,10 @@ CARGO ?= cargo
 ROUNDS ?= 20
 export CARGO_TERM_COLOR ?= auto
 
-.PHONY: help run test check fmt gen bench crash release
+.PHONY: help run test check fmt gen schemathesis bench crash release
 
 help: ## this list
-	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
+	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
 
 run: ## build and start the server on http://127.0.0.1:8080, data in ./data
 	$(CARGO) run --release --bin nexo -- serve
@@ -24,6 +24,10 @@ fmt: ## format everything
 
 gen: ## write the generated pages anew
 	UPDATE_DOCS=1 $(CARGO) test -q -p nexo-wire documentation
+	UPDATE_DOCS=1 $(CARGO) test -q -p nexo --test openapi documentation
+
+schemathesis: ## ask a real server whatever docs/openapi.json allows: EXAMPLES=30
+	scripts/schemathesis
 
 bench: ## how fast is it here, beside the bare socket and disk (about two minutes)
 	$(CARGO) run --release --bin nexo -- bench private --baseline

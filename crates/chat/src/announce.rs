@@ -7,7 +7,7 @@ use crate::command::Event;
 use crate::model::Kept;
 use crate::store::Committed;
 
-/// Publishes each durable message and change.
+/// Publishes each durable message and change, and what people are told beside them.
 pub struct Announcer {
     bus: Arc<dyn Bus>,
 }
@@ -22,16 +22,21 @@ impl Announcer {
 impl Committed for Announcer {
     fn committed(&self, batch: &[Kept]) {
         for kept in batch {
-            self.bus.publish(match kept {
-                Kept::Message { message, origin, members } => Event::Message {
-                    message: Arc::clone(message),
-                    origin: *origin,
-                    members: *members,
-                },
-                Kept::Change { change, origin } => {
-                    Event::Change { change: Arc::clone(change), origin: *origin }
-                }
-            });
+            self.bus.publish(event(kept));
+        }
+    }
+}
+
+fn event(kept: &Kept) -> Event {
+    match kept.clone() {
+        Kept::Message { message, origin, members } => Event::Message { message, origin, members },
+        Kept::Change { change, origin, members } => Event::Change { change, origin, members },
+        Kept::Asked { request, to } => Event::JoinRequested { request, to },
+        Kept::Answered { request, accepted, by, at } => {
+            Event::JoinAnswered { request, accepted, by, at }
+        }
+        Kept::Chose { user, conversation, settings } => {
+            Event::Settings { user, conversation, receive: settings.receive }
         }
     }
 }

@@ -8,14 +8,17 @@ use crate::command::{Answer, Command, Reply};
 use crate::ids::UserId;
 use crate::model::Caller;
 use crate::passwords::Passwords;
-use crate::reason::Error;
+use crate::reason::{Error, Reason};
 use crate::rules::Rules;
 use crate::store::Store;
 use crate::sync::Catchup;
 use crate::throttle::Throttle;
 use crate::token::TokenKey;
 use crate::tries::Throttles;
-use crate::{announce, auth, presence, read, recall, send};
+use crate::{announce, auth, presence, query, read, recall, send};
+
+/// More often nobody needs to know that somebody is writing.
+const TYPINGS_PER_SECOND: u32 = 2;
 
 /// What the features share.
 pub struct Chat {
@@ -34,6 +37,8 @@ pub struct Chat {
     /// Signs and checks access tokens.
     pub key: TokenKey,
     pub(crate) sends: Throttle<UserId>,
+    requests: Throttle<UserId>,
+    pub(crate) typings: Throttle<UserId>,
     pub(crate) logins: Throttles,
 }
 
@@ -66,8 +71,17 @@ impl Chat {
     ) -> Self {
         store.on_commit(Arc::new(announce::Announcer::new(Arc::clone(&bus))));
         let sends = Throttle::per_second(rules.user_sends_per_second, rules.user_sends_burst);
+        let typings = Throttle::per_second(TYPINGS_PER_SECOND, 2 * TYPINGS_PER_SECOND);
+        let requests =
+            Throttle::per_second(rules.user_requests_per_second, rules.user_requests_burst);
         let logins = Throttles::new(&rules);
-        Self { store, bus, clock, dice, passwords, rules, key, sends, logins }
+        Self { store, bus, clock, dice, passwords, rules, key, sends, requests, typings, logins }
+    }
+
+    /// Counts a request over HTTP; there may be too many.
+    pub fn count_request(&self, caller: &Caller) -> Result<(), Reason> {
+        let may_ask = self.requests.take(caller.user.clone(), self.clock.ticks());
+        if may_ask { Ok(()) } else { Err(Reason::TooManyRequests) }
     }
 
     /// Does what a frame asks. Commands of one session are handled one after the other; a send
@@ -92,6 +106,7 @@ impl Chat {
             Command::Resend { cursors } => {
                 Reply::Resend(session.catchup.page(self, &session.caller, cursors).await?)
             }
+            Command::Ask(query) => Reply::Found(query::answer(self, session, query).await?),
             Command::Reauth { token } => {
                 session.caller = auth::reauthenticate(self, &session.caller, &token).await?;
                 Reply::Authenticated(session.caller.clone())

@@ -9,6 +9,7 @@ use crate::ids::{
 };
 use crate::membership::JoinRequest;
 use crate::model::{Caller, Change, Content, CursorKind, Message, Receive};
+use crate::query::{Found, Query};
 use crate::reason::{Error, Reason};
 
 /// What a frame asks for.
@@ -38,6 +39,8 @@ pub enum Command {
         /// Where this device is, per conversation; others start at the member's delivered cursor.
         cursors: BTreeMap<ConversationId, Seq>,
     },
+    /// Something else one may ask.
+    Ask(Query),
     /// Are you there?
     Ping,
     /// I am.
@@ -104,6 +107,8 @@ pub enum Reply {
     Recalled(Arc<Message>),
     /// One page of what was missed.
     Resend(Page),
+    /// What was asked for.
+    Found(Found),
     /// I am here.
     Pong,
 }
@@ -154,6 +159,8 @@ pub enum Event {
         change: Arc<Change>,
         /// The socket that asked for it and is not told again.
         origin: Option<ConnectionId>,
+        /// How many members its group has; zero between two people.
+        members: u32,
     },
     /// A member's cursor moved.
     Receipt(Receipt),

@@ -3,11 +3,10 @@
 use std::sync::Arc;
 
 use crate::chat::Chat;
-use crate::command::Event;
 use crate::group::{self, group_of};
 use crate::ids::{ConversationId, Millis, Seq, UserId};
 use crate::membership::{Group, GroupAct, GroupProfile};
-use crate::model::{Caller, Message, Settings, SettingsChange, Standing};
+use crate::model::{Caller, Message, Profile, Settings, SettingsChange, Standing};
 use crate::policy::group::may_look;
 use crate::read::{Listed, message_at};
 use crate::reason::{Error, Reason};
@@ -35,6 +34,8 @@ pub enum With {
     Peer {
         /// Who.
         user: UserId,
+        /// How they are seen.
+        profile: Profile,
         /// How far they have read.
         read: Seq,
     },
@@ -114,7 +115,10 @@ pub async fn line(chat: &Chat, caller: &Caller, standing: Standing) -> Result<Op
     let with = match conversation.peer_of(&caller.user) {
         Some(user) => {
             let theirs = chat.store.standing(&user, conversation).await?;
-            With::Peer { user, read: theirs.map_or(Seq::ZERO, |theirs| theirs.cursors.read) }
+            let read = theirs.map_or(Seq::ZERO, |theirs| theirs.cursors.read);
+            let account = chat.store.user(&user).await?;
+            let profile = account.map(|account| account.profile.clone()).unwrap_or_default();
+            With::Peer { user, profile, read }
         }
         None => match group_of(chat, &standing).await? {
             Some(group) if knows(&group, &standing) => With::Group(group),
@@ -163,14 +167,11 @@ pub async fn choose(
     conversation: &ConversationId,
     change: SettingsChange,
 ) -> Result<Settings, Error> {
+    if !chat.sends.take(caller.user.clone(), chat.clock.ticks()) {
+        return Err(Reason::TooManyRequests.into()); // it costs what a send costs
+    }
     let settings = chat.store.update_settings(&caller.user, conversation, change).await?;
-    let settings = settings.ok_or(Reason::ConversationNotFound)?;
-    chat.bus.publish(Event::Settings {
-        user: caller.user.clone(),
-        conversation: conversation.clone(),
-        receive: settings.receive,
-    });
-    Ok(settings)
+    Ok(settings.ok_or(Reason::ConversationNotFound)?)
 }
 
 /// Deletes a conversation, as document 004 §8 has it: that of a group by its owner, which ends the

@@ -4,7 +4,6 @@
 use std::sync::Arc;
 
 use crate::chat::Chat;
-use crate::command::Event;
 use crate::ids::{GroupId, UserId};
 use crate::membership::{
     Group, GroupAct, GroupFacts, GroupMember, GroupProfile, History, JoinCode, JoinRequest,
@@ -15,6 +14,9 @@ use crate::policy::group::{decide, may_look};
 use crate::read::Listed;
 use crate::reason::{Error, Reason};
 use crate::store::{About, Asker, Decided};
+
+/// People of one request that cost as much as one send.
+const USERS_PER_TOKEN: usize = 10;
 
 /// What a new group is to be.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -56,11 +58,18 @@ pub async fn act(
     id: &GroupId,
     act: GroupAct,
 ) -> Result<Decided, Error> {
-    if !chat.sends.take(caller.user.clone(), chat.clock.ticks()) {
-        return Err(Reason::TooManyRequests.into()); // it costs what a send costs
+    // One costs what a send costs, and many people more.
+    let cost = 1 + act.users().len() / USERS_PER_TOKEN;
+    if !chat.sends.take_many(caller.user.clone(), cost, chat.clock.ticks()) {
+        return Err(Reason::TooManyRequests.into());
     }
     if act.users().len() > chat.rules.groups.batch_max {
         return Err(Reason::TooManyUsers.into());
+    }
+    if let GroupAct::Invite(_) = &act {
+        // Not worth looking for all those people if the caller is not in.
+        chat.store.group(id).await?.ok_or(Reason::GroupNotFound)?;
+        chat.store.group_member(id, &caller.user).await?.ok_or(Reason::NotGroupMember)?;
     }
     if let GroupAct::Create(NewGroup { members: users, .. }) | GroupAct::Invite(users) = &act {
         for user in users {
@@ -74,24 +83,8 @@ pub async fn act(
     let (by, group) = (caller.user.clone(), id.clone());
     let deciding =
         Box::new(move |facts: &GroupFacts| decide(&rules, facts, &group, &by, &act, now));
-    let decided = chat.store.change_group(id, asker, about, deciding).await??;
-    tell(chat, caller, &decided);
-    Ok(decided)
-}
-
-/// The changes are announced by the store; wishes and answers are told here.
-fn tell(chat: &Chat, caller: &Caller, decided: &Decided) {
-    let at = chat.clock.now();
-    for request in decided.settled.iter().cloned() {
-        let accepted = decided.joined.contains(&request.user);
-        let by = caller.user.clone();
-        chat.bus.publish(Event::JoinAnswered { request, accepted, by, at });
-    }
-    for request in decided.asked.iter().cloned() {
-        let group = &decided.group;
-        let to = [&group.owner].into_iter().chain(&group.admins).cloned().collect();
-        chat.bus.publish(Event::JoinRequested { request, to });
-    }
+    // What comes of it is announced by the store, changes and wishes alike.
+    Ok(chat.store.change_group(id, asker, about, deciding).await??)
 }
 
 /// A group as the caller may see it, and whether they are in it.
@@ -111,10 +104,16 @@ pub async fn info(
     Ok((group.ok_or(Reason::GroupNotFound)?, member))
 }
 
-/// The group a code leads to.
-pub async fn by_code(chat: &Chat, code: &str) -> Result<GroupId, Error> {
+/// The group a code leads to. Guessing costs what sending costs, and groups by invitation only are
+/// not found this way.
+pub async fn by_code(chat: &Chat, caller: &Caller, code: &str) -> Result<GroupId, Error> {
+    if !chat.sends.take(caller.user.clone(), chat.clock.ticks()) {
+        return Err(Reason::TooManyRequests.into());
+    }
     let code = JoinCode::parse(code).ok_or(Reason::GroupNotFound)?;
-    Ok(chat.store.group_by_code(&code).await?.ok_or(Reason::GroupNotFound)?)
+    let id = chat.store.group_by_code(&code).await?.ok_or(Reason::GroupNotFound)?;
+    info(chat, caller, &id).await?;
+    Ok(id)
 }
 
 /// Members by their ids, for members.

@@ -12,7 +12,7 @@
 //! - [`policy`]: pure decisions
 //! - [`chat`]: puts the features together: [`auth`], [`devices`], [`token`], [`profile`],
 //!   [`presence`], [`group`], [`send`], [`words`], [`read`],
-//!   [`conversations`], [`recall`], [`sync`], [`announce`]
+//!   [`conversations`], [`recall`], [`query`], [`sync`], [`announce`]
 
 pub mod announce;
 pub mod auth;
@@ -32,6 +32,7 @@ pub mod policy;
 pub mod presence;
 pub mod profile;
 pub mod progress;
+pub mod query;
 pub mod read;
 pub mod reason;
 pub mod recall;

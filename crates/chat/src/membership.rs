@@ -293,6 +293,8 @@ pub struct GroupFacts {
     pub members: BTreeMap<UserId, GroupMember>,
     /// Those of them who wait to be let in.
     pub requests: BTreeMap<UserId, JoinRequest>,
+    /// Mutes of theirs from before they left.
+    pub mutes: BTreeMap<UserId, Millis>,
     /// Whether the code asked about leads elsewhere.
     pub code_is_taken: bool,
     /// The newest message.
@@ -310,6 +312,8 @@ pub struct Decision {
     pub joined: Vec<(GroupMember, Window)>,
     /// Who goes, and where their windows end.
     pub left: Vec<(UserId, Edge)>,
+    /// Mutes that wait for those who went, should they come back.
+    pub mutes: Vec<(UserId, Millis)>,
     /// Members who changed.
     pub changed: Vec<GroupMember>,
     /// New wishes to come in.

@@ -9,7 +9,7 @@ use crate::ids::{
     ClientMsgId, ConnectionId, ConversationId, LoginId, MessageId, Millis, Platform, Seq, UserId,
     first_half,
 };
-use crate::membership::{GroupChange, Role};
+use crate::membership::{GroupChange, JoinRequest, Role};
 
 /// A person's account.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -339,6 +339,23 @@ pub enum ChangeKind {
     Dismissed,
 }
 
+impl Change {
+    /// Whether it is somebody's own doing, or happens to them.
+    pub fn is_about(&self, user: &UserId) -> bool {
+        self.by == *user
+            || match &self.kind {
+                ChangeKind::Joined { users, .. } => users.contains(user),
+                ChangeKind::Kicked { user: it }
+                | ChangeKind::Role { user: it, .. }
+                | ChangeKind::Owner { user: it }
+                | ChangeKind::Muted { user: it, .. } => it == user,
+                ChangeKind::Recalled { sender, .. } => sender == user,
+                ChangeKind::Dissolved | ChangeKind::Dismissed => true,
+                ChangeKind::Left | ChangeKind::Updated(_) | ChangeKind::AllMuted { .. } => false,
+            }
+    }
+}
+
 /// What became durable, and the socket it came through, which gets an ACK instead of a push.
 #[derive(Clone, Debug)]
 pub enum Kept {
@@ -357,6 +374,35 @@ pub enum Kept {
         change: Arc<Change>,
         /// The socket that asked for it.
         origin: Option<ConnectionId>,
+        /// How many members its group has; zero between two people.
+        members: u32,
+    },
+    /// Somebody wants to come into a group.
+    Asked {
+        /// Who, and where.
+        request: JoinRequest,
+        /// Those who decide.
+        to: Vec<UserId>,
+    },
+    /// Somebody was let in, or not.
+    Answered {
+        /// Who, and where.
+        request: JoinRequest,
+        /// Which.
+        accepted: bool,
+        /// Who decided.
+        by: UserId,
+        /// When.
+        at: Millis,
+    },
+    /// Somebody chose what they want to hear.
+    Chose {
+        /// Who.
+        user: UserId,
+        /// Of which conversation.
+        conversation: ConversationId,
+        /// What.
+        settings: Settings,
     },
 }
 

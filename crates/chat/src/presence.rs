@@ -3,7 +3,7 @@
 use crate::bus::Place;
 use crate::chat::Chat;
 use crate::command::{Event, Target};
-use crate::ids::{ConversationId, GroupId, Millis, UserId};
+use crate::ids::{ConversationId, Millis, UserId};
 use crate::model::Caller;
 use crate::reason::{Error, Reason};
 
@@ -24,11 +24,11 @@ pub async fn presence(
     caller: &Caller,
     users: Vec<UserId>,
 ) -> Result<Vec<Presence>, Error> {
-    let groups = my_groups(chat, caller).await?;
+    let known = chat.store.acquainted(&caller.user, users.clone()).await?;
     let mut seen = Vec::with_capacity(users.len());
-    for user in users {
+    for (user, is_known) in users.into_iter().zip(known) {
         let (mut places, mut last_seen) = (Vec::new(), None);
-        if user == caller.user || shares(chat, caller, &groups, &user).await? {
+        if is_known {
             places = chat.bus.places(&user).await;
             if places.is_empty() {
                 last_seen = chat.store.last_seen(&user).await?;
@@ -41,6 +41,9 @@ pub async fn presence(
 
 /// Tells the other person, or a small group, that the caller is writing.
 pub async fn typing(chat: &Chat, caller: &Caller, to: Target) -> Result<(), Error> {
+    if !chat.typings.take(caller.user.clone(), chat.clock.ticks()) {
+        return Ok(()); // they know
+    }
     let is_heard = match &to {
         Target::User(user) if *user == caller.user || !talks(chat, caller, user).await? => {
             return Err(Reason::ConversationNotFound.into());
@@ -63,27 +66,4 @@ pub async fn typing(chat: &Chat, caller: &Caller, to: Target) -> Result<(), Erro
 async fn talks(chat: &Chat, caller: &Caller, user: &UserId) -> Result<bool, Error> {
     let conversation = ConversationId::private(&caller.user, user);
     Ok(chat.store.standing(&caller.user, &conversation).await?.is_some())
-}
-
-async fn shares(
-    chat: &Chat,
-    caller: &Caller,
-    groups: &[GroupId],
-    user: &UserId,
-) -> Result<bool, Error> {
-    if talks(chat, caller, user).await? {
-        return Ok(true);
-    }
-    for group in groups {
-        if chat.store.group_member(group, user).await?.is_some() {
-            return Ok(true);
-        }
-    }
-    Ok(false)
-}
-
-async fn my_groups(chat: &Chat, caller: &Caller) -> Result<Vec<GroupId>, Error> {
-    let standings = chat.store.standings(&caller.user, None, usize::MAX).await?;
-    let active = standings.iter().filter(|standing| standing.is_active());
-    Ok(active.filter_map(|standing| standing.conversation.group()).collect())
 }

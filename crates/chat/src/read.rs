@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::chat::Chat;
 use crate::command::{Acknowledge, Event, Receipt, ReceiptTo};
-use crate::ids::{ConversationId, MessageId, Seq, UserId};
+use crate::ids::{ConversationId, MessageId, Millis, Seq, UserId};
 use crate::invariants::visible;
 use crate::model::{Caller, CursorKind, Message, Standing};
 use crate::policy::read::may_acknowledge;
@@ -28,8 +28,8 @@ pub async fn acknowledge(chat: &Chat, caller: &Caller, ack: &Acknowledge) -> Res
         .await?
         .ok_or(Reason::MessageNotFound)?;
     log_ack(caller, ack, Some(&message), Some(moved), None);
-    if has_moved(ack.kind, moved) && message.sender != caller.user {
-        tell(chat, caller, ack.kind, &message, message.sender.clone()).await?;
+    if has_moved(ack.kind, moved) {
+        tell(chat, caller, ack.kind, &message).await?;
     }
     Ok(moved)
 }
@@ -41,16 +41,18 @@ async fn tell(
     caller: &Caller,
     kind: CursorKind,
     message: &Message,
-    sender: UserId,
 ) -> Result<(), Error> {
+    let peer = message.conversation.peer_of(&caller.user);
+    let sender = peer.unwrap_or_else(|| message.sender.clone());
     let to = match message.conversation.group() {
         None => ReceiptTo::Sender,
         Some(_) if kind == CursorKind::Delivered => return Ok(()),
         Some(id) => {
             let most = chat.rules.groups.receipts_members_max;
             let group = chat.store.group(&id).await?;
-            let is_small = group.is_some_and(|group| (1..=most).contains(&group.members));
-            if is_small { ReceiptTo::Group } else { ReceiptTo::Nobody }
+            let is_small = group.is_some_and(|group| group.members <= most);
+            let is_member = chat.store.group_member(&id, &caller.user).await?.is_some();
+            if is_small && is_member { ReceiptTo::Group } else { ReceiptTo::Nobody }
         }
     };
     chat.bus.publish(Event::Receipt(Receipt {
@@ -82,9 +84,7 @@ pub async fn mark_read(
     if has_moved(CursorKind::Read, moved)
         && let Some(message) = message_at(chat, conversation, moved.after.read).await?
     {
-        let peer = conversation.peer_of(&caller.user);
-        let sender = peer.unwrap_or_else(|| message.sender.clone());
-        tell(chat, caller, CursorKind::Read, &message, sender).await?;
+        tell(chat, caller, CursorKind::Read, &message).await?;
     }
     Ok(moved)
 }
@@ -243,17 +243,29 @@ async fn read(
     Ok(Listed { items, has_more })
 }
 
-/// How many messages are unread from a place on, instead of from the read cursor.
+/// How many messages would be unread if the caller had read up to a place.
 pub async fn unread_from(
     chat: &Chat,
     caller: &Caller,
     mut standing: Standing,
     read: Seq,
 ) -> Result<u64, Error> {
-    standing.cursors.read = read;
+    standing.cursors.read = standing.cursors.read.max(read);
     let range = standing.read_from().next()..=standing.visible_max();
     standing.own_unread = chat.store.quiet(&caller.user, &standing.conversation, range).await?;
     Ok(standing.unread())
+}
+
+/// Whether the caller may see a message; to whoever may not there is none.
+pub(crate) async fn visible_to(
+    chat: &Chat,
+    caller: &Caller,
+    message: &Message,
+) -> Result<(), Error> {
+    let standing = chat.store.standing(&caller.user, &message.conversation).await?;
+    let standing = standing.filter(|standing| visible(standing.window, message.seq));
+    standing.ok_or(Reason::MessageNotFound)?;
+    Ok(())
 }
 
 /// Somebody who could read a message, and whether they did.
@@ -276,21 +288,26 @@ pub async fn readers(
 ) -> Result<(Listed<Reader>, Option<UserId>), Error> {
     let message = chat.store.message(id).await?.ok_or(Reason::MessageNotFound)?;
     let conversation = &message.conversation;
-    let standing = chat.store.standing(&caller.user, conversation).await?;
-    let standing = standing.filter(|standing| visible(standing.window, message.seq));
-    standing.ok_or(Reason::MessageNotFound)?;
-    let people: Vec<UserId> = if let Some(group) = conversation.group() {
+    visible_to(chat, caller, &message).await?;
+    let people: Vec<(UserId, Millis)> = if let Some(group) = conversation.group() {
+        chat.store.group_member(&group, &caller.user).await?.ok_or(Reason::NotGroupMember)?;
         let members = chat.store.group_members(&group, after, limit + 1).await?;
-        members.into_iter().map(|member| member.user).collect()
+        members.into_iter().map(|member| (member.user, member.joined_at)).collect()
     } else {
         let pair = conversation.pair().map_or([None, None], |(a, b)| [Some(a), Some(b)]);
         let rest = pair.into_iter().flatten();
-        rest.filter(|user| after.is_none_or(|after| user > after)).collect()
+        let rest = rest.filter(|user| after.is_none_or(|after| user > after));
+        rest.map(|user| (user, Millis(0))).collect()
     };
     let page = Listed::cut(people, limit);
-    let last = page.items.last().cloned().filter(|_| page.has_more);
+    let last = page.items.last().map(|(user, _)| user.clone()).filter(|_| page.has_more);
     let mut items = Vec::with_capacity(page.items.len());
-    for user in page.items.into_iter().filter(|user| *user != message.sender) {
+    // Whoever came later has not read it, even if they may see it.
+    let was_there = |(_, since): &(UserId, Millis)| *since <= message.sent_at;
+    for (user, _) in page.items.into_iter().filter(was_there) {
+        if user == message.sender {
+            continue;
+        }
         let standing = chat.store.standing(&user, conversation).await?;
         if let Some(standing) = standing.filter(|it| visible(it.window, message.seq)) {
             items.push(Reader { user, has_read: standing.cursors.read >= message.seq });

@@ -48,6 +48,10 @@ pub struct Rules {
     pub user_sends_per_second: u32,
     /// Sends of one user in a burst.
     pub user_sends_burst: u32,
+    /// Requests of one user over HTTP per second; zero is no limit.
+    pub user_requests_per_second: u32,
+    /// Requests of one user in a burst.
+    pub user_requests_burst: u32,
     /// Registrations from one address per minute; zero is no limit.
     pub registrations_per_minute: u32,
     /// Choices about groups.
@@ -133,6 +137,8 @@ impl Default for Rules {
             page_bytes_max: 1024 * 1024,
             user_sends_per_second: 30,
             user_sends_burst: 60,
+            user_requests_per_second: 50,
+            user_requests_burst: 100,
             registrations_per_minute: 600,
             groups: GroupRules::default(),
         }

@@ -301,6 +301,10 @@ pub trait Store: Send + Sync {
         limit: usize,
     ) -> Stored<'_, Vec<GroupMember>>;
 
+    /// Which of these people a user knows: themselves, and whoever has a private conversation with
+    /// them or is in a group with them now. In the order asked.
+    fn acquainted(&self, user: &UserId, others: Vec<UserId>) -> Stored<'_, Vec<bool>>;
+
     /// Up to `limit` people who wait to be let in, in the order of their ids, after a given one.
     fn join_requests(
         &self,

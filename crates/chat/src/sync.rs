@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::chat::Chat;
 use crate::command::Page;
 use crate::ids::{ConversationId, Seq, UserId};
-use crate::model::{Caller, Message, Receive, Standing};
+use crate::model::{Caller, CursorKind, Message, Receive, Standing};
 use crate::read::Listed;
 use crate::reason::Error;
 use crate::store::{Limit, Order};
@@ -20,6 +20,8 @@ const STANDINGS_PAGE: usize = 1000;
 #[derive(Debug, Default)]
 pub struct Catchup {
     sent: HashMap<ConversationId, Seq>,
+    /// Where the last pulled page ended.
+    pulled: HashMap<ConversationId, Seq>,
 }
 
 /// A conversation with something left to send.
@@ -63,6 +65,29 @@ impl Catchup {
             }
         }
         self.serve(chat, caller, backlogs).await
+    }
+
+    /// The next page for somebody who pulls instead of acknowledging: asking for the next one says
+    /// that the one before has arrived. From the beginning it starts at the delivered cursors.
+    pub async fn offline(
+        &mut self,
+        chat: &Chat,
+        caller: &Caller,
+        goes_on: bool,
+    ) -> Result<Page, Error> {
+        let served = std::mem::take(&mut self.pulled);
+        if goes_on {
+            for (conversation, seq) in served {
+                let (user, kind) = (&caller.user, CursorKind::Delivered);
+                chat.store.advance(user, &conversation, kind, seq).await?;
+            }
+        } else {
+            self.sent = HashMap::new();
+        }
+        let page = self.page(chat, caller, BTreeMap::new()).await?;
+        let ends = page.messages.iter().map(|message| (message.conversation.clone(), message.seq));
+        self.pulled = ends.collect();
+        Ok(page)
     }
 
     /// Makes pushes good that were dropped: a page of just these conversations from just there. A

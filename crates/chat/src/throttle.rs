@@ -33,13 +33,17 @@ impl Bucket {
 
     /// Takes one token if there is one, at `rate` tokens per millisecond and at most `burst`.
     pub fn take(&mut self, rate: f64, burst: f64, now: Millis) -> bool {
+        self.take_many(1.0, rate, burst, now)
+    }
+
+    fn take_many(&mut self, wanted: f64, rate: f64, burst: f64, now: Millis) -> bool {
         #[expect(clippy::cast_precision_loss, reason = "an interval of 2⁵³ ms is not to be feared")]
         let refilled = self.tokens + now.since(self.at) as f64 * rate;
         self.tokens = refilled.min(burst);
         self.at = now;
-        let enough = self.tokens >= 1.0;
+        let enough = self.tokens >= wanted;
         if enough {
-            self.tokens -= 1.0;
+            self.tokens -= wanted;
         }
         enough
     }
@@ -63,6 +67,14 @@ impl<K: Hash + Eq> Throttle<K> {
     /// Takes one for this key; `false` if there is none left.
     pub fn take(&self, key: K, now: Millis) -> bool {
         self.with(key, now, |bucket, rate, burst| bucket.take(rate, burst, now))
+    }
+
+    /// Takes several at once for what costs more, at most a whole burst.
+    pub fn take_many(&self, key: K, count: usize, now: Millis) -> bool {
+        let wanted = f64::from(u32::try_from(count).unwrap_or(u32::MAX));
+        self.with(key, now, |bucket, rate, burst| {
+            bucket.take_many(wanted.min(burst), rate, burst, now)
+        })
     }
 
     /// Gives one back that was taken for nothing.

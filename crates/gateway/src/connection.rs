@@ -7,6 +7,7 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use nexo_chat::Reason;
 use nexo_chat::ids::{ConnectionId, ConversationId, LoginId, Millis, Seq, UserId};
 use nexo_chat::model::Caller;
+use nexo_wire::dialect::Dialect;
 
 use crate::outbox::Outbox;
 
@@ -18,6 +19,8 @@ pub struct Connection {
     pub user: UserId,
     /// Signed in how.
     pub login: LoginId,
+    /// How it speaks.
+    pub dialect: Dialect,
     /// What waits to be written.
     pub outbox: Outbox,
     heard_at: AtomicU64,
@@ -40,9 +43,16 @@ const MISSED_MAX: usize = 1000;
 
 impl Connection {
     /// A socket that was just authenticated.
-    pub fn new(id: ConnectionId, caller: &Caller, outbox: Outbox, now: Millis) -> Self {
+    pub fn new(
+        id: ConnectionId,
+        caller: &Caller,
+        dialect: Dialect,
+        outbox: Outbox,
+        now: Millis,
+    ) -> Self {
         Self {
             id,
+            dialect,
             user: caller.user.clone(),
             login: caller.login,
             outbox,
@@ -67,6 +77,11 @@ impl Connection {
     pub fn hears_no_more(&self, conversation: &ConversationId) {
         let mut heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
         heard.retain(|heard| heard != conversation);
+    }
+
+    /// The groups it hears.
+    pub fn heard_groups(&self) -> Vec<ConversationId> {
+        self.heard.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// The groups it hears; forgets them.
@@ -102,9 +117,14 @@ impl Connection {
         self.has_blocked.store(!blocked.is_empty(), Ordering::SeqCst);
     }
 
+    /// Whether there is anything its owner does not want to hear of.
+    pub fn blocks_anything(&self) -> bool {
+        self.has_blocked.load(Ordering::SeqCst)
+    }
+
     /// Whether its owner does not want to hear of this one.
     pub fn blocks(&self, conversation: &ConversationId) -> bool {
-        self.has_blocked.load(Ordering::SeqCst) && self.blocked().contains(conversation)
+        self.blocks_anything() && self.blocked().contains(conversation)
     }
 
     fn blocked(&self) -> MutexGuard<'_, HashSet<ConversationId>> {

@@ -2,14 +2,17 @@
 
 use std::sync::Arc;
 
+use nexo_chat::Reason;
 use nexo_chat::bus::Listener;
 use nexo_chat::clock::Clock;
 use nexo_chat::command::Event;
 use nexo_chat::ids::{ConversationId, Millis, Seq, UserId};
-use nexo_chat::model::{Change, ChangeKind, Message, Receive, Window};
-use nexo_chat::policy::delivery::{Audience, Way, is_important, which_way, who_hears};
+use nexo_chat::model::{Change, ChangeKind, Receive, Window};
+use nexo_chat::policy::delivery::{
+    Audience, Way, hears_change, is_important, which_way, who_hears,
+};
 use nexo_chat::rules::GroupRules;
-use nexo_wire::typed;
+use nexo_wire::dialect::{Dialect, View};
 
 use crate::connection::Connection;
 use crate::groups::{Groups, people};
@@ -34,34 +37,46 @@ pub struct Delivery {
     pub measures: Arc<Measures>,
 }
 
-/// An event on its way to many: each form of it is encoded when it is first needed.
+/// An event on its way to many: each form of it is encoded once, when it is first needed.
 struct Parcel<'a> {
     event: &'a Event,
     way: Way,
     now: Millis,
-    plain: Option<Frame>,
-    important: Option<Frame>,
+    /// A handful: as many as there are dialects and ways to look at it.
+    forms: Vec<((Dialect, View), Option<Frame>)>,
 }
 
 impl<'a> Parcel<'a> {
     fn new(event: &'a Event, way: Way, now: Millis) -> Self {
-        Self { event, way, now, plain: None, important: None }
+        Self { event, way, now, forms: Vec::new() }
     }
 
-    /// The frame for somebody, if there is anything to say to them.
-    fn frame(&mut self, user: &UserId) -> Option<&Frame> {
-        let message = message_of(self.event);
-        let is_important = message.is_some_and(|message| is_important(message, user));
-        let frame = if is_important { &mut self.important } else { &mut self.plain };
-        if frame.is_none() {
-            let text = match (self.way, message) {
-                (Way::Nothing, _) => None,
-                (Way::Notify, Some(message)) => Some(typed::group_notify(message, is_important)),
-                (Way::Push | Way::Notify, _) => typed::event(self.event, is_important),
-            };
-            *frame = text.map(Frame::from);
+    /// The frame for a socket, if there is anything to say to it.
+    fn frame(&mut self, connection: &Connection) -> Option<Frame> {
+        if self.way == Way::Nothing {
+            return None;
         }
-        frame.as_ref()
+        let view = self.view(&connection.user);
+        let form = (connection.dialect, view);
+        if let Some((_, frame)) = self.forms.iter().find(|(known, _)| *known == form) {
+            return frame.clone();
+        }
+        let frame = connection.dialect.event(self.event, view).map(Frame::from);
+        self.forms.push((form, frame.clone()));
+        frame
+    }
+
+    fn view(&self, user: &UserId) -> View {
+        match self.event {
+            Event::Message { message, .. } => View {
+                is_important: is_important(message, user),
+                is_own: message.sender == *user,
+                is_notice: self.way == Way::Notify,
+            },
+            Event::Change { change, .. } => View { is_own: change.by == *user, ..View::default() },
+            Event::Receipt(receipt) => View { is_own: receipt.by == *user, ..View::default() },
+            _ => View::default(),
+        }
     }
 }
 
@@ -78,14 +93,22 @@ impl Delivery {
         }
         let Some(group) = &audience.group else { return };
         self.groups.with(group, |ears| {
-            if let Event::Message { members, .. } = event {
-                let online = people(ears, self.rules.notify_online.min(self.rules.none_online));
-                parcel.way = which_way(&self.rules, *members, online);
-            }
-            for ear in ears {
+            let enough = self.rules.notify_online.min(self.rules.none_online);
+            let way = |members| which_way(&self.rules, members, || people(ears, enough));
+            let (message_way, change_way) = match event {
+                Event::Message { members, .. } => (way(*members), Way::Push),
+                Event::Change { members, .. } => (Way::Push, way(*members)),
+                _ => (Way::Push, Way::Push),
+            };
+            parcel.way = message_way;
+            for ear in ears.values() {
                 let is_visible = match event {
                     Event::Message { message, .. } => message.seq >= ear.min,
-                    Event::Change { change, .. } => change.seq >= ear.change_min,
+                    Event::Receipt(receipt) => receipt.seq >= ear.min,
+                    Event::Change { change, .. } => {
+                        change.seq >= ear.change_min
+                            && hears_change(change_way, change, &ear.connection.user)
+                    }
                     _ => true,
                 };
                 let is_left_out = Some(ear.connection.id) == audience.except
@@ -98,19 +121,24 @@ impl Delivery {
     }
 
     fn hand_over(&self, parcel: &mut Parcel<'_>, connection: &Connection) {
-        let chatter = chatter_for(parcel.event, &connection.user);
-        if chatter.is_some_and(|conversation| connection.blocks(conversation)) {
-            return;
+        if connection.blocks_anything() {
+            let chatter = chatter_for(parcel.event, &connection.user);
+            if chatter.is_some_and(|conversation| connection.blocks(&conversation)) {
+                return;
+            }
         }
         let now = parcel.now;
-        let Some(frame) = parcel.frame(&connection.user) else { return };
-        if connection.outbox.push(frame.clone(), now) {
+        let Some(frame) = parcel.frame(connection) else { return };
+        if connection.outbox.push(frame, now) {
             self.measures.pushed.increment(1);
             return;
         }
         self.measures.dropped.increment(1);
         if let (Some((conversation, seq)), Way::Push) = (concerns(parcel.event), parcel.way) {
             connection.miss(conversation, seq);
+        } else if is_last_word(parcel.event, &connection.user) {
+            // No later change would show them that they missed it: they start anew.
+            connection.end(Reason::SlowConsumer);
         }
         tracing::debug!(
             target: "nexo::push",
@@ -144,8 +172,10 @@ impl Delivery {
     }
 
     fn depart(&self, conversation: &ConversationId, user: &UserId) {
-        self.roster.each_of(user, |connection| connection.unsettle());
-        self.groups.remove(conversation, user);
+        self.roster.each_of(user, |connection| {
+            connection.unsettle();
+            self.groups.remove(conversation, connection);
+        });
     }
 
     fn choose(&self, user: &UserId, conversation: &ConversationId, receive: Receive) {
@@ -156,22 +186,27 @@ impl Delivery {
     }
 }
 
-fn message_of(event: &Event) -> Option<&Message> {
+/// The conversation of what somebody may not want to hear: not of their own doing elsewhere, and
+/// not of what becomes of the conversation itself.
+fn chatter_for(event: &Event, user: &UserId) -> Option<ConversationId> {
     match event {
-        Event::Message { message, .. } => Some(message),
+        Event::Message { message, .. } if message.sender != *user => {
+            Some(message.conversation.clone())
+        }
+        Event::Receipt(receipt) if receipt.by != *user => Some(receipt.conversation.clone()),
+        Event::Typing { from, to, .. } => Some(to.conversation(from)),
         _ => None,
     }
 }
 
-/// The conversation of what somebody may not want to hear: not of their own doing elsewhere, and
-/// not of what becomes of the conversation itself.
-fn chatter_for<'a>(event: &'a Event, user: &UserId) -> Option<&'a ConversationId> {
-    match event {
-        Event::Message { message, .. } => {
-            Some(&message.conversation).filter(|_| message.sender != *user)
-        }
-        Event::Receipt(receipt) => Some(&receipt.conversation).filter(|_| receipt.by != *user),
-        _ => None,
+/// Whether somebody hears nothing more of a group after this.
+fn is_last_word(event: &Event, user: &UserId) -> bool {
+    let Event::Change { change, .. } = event else { return false };
+    match &change.kind {
+        ChangeKind::Left => change.by == *user,
+        ChangeKind::Kicked { user: out } => out == user,
+        ChangeKind::Dissolved | ChangeKind::Dismissed => true,
+        _ => false,
     }
 }
 

@@ -7,8 +7,9 @@ use futures_util::SinkExt;
 use nexo_chat::Reason;
 use nexo_chat::ids::Millis;
 use nexo_wire::codes::{self, CLOSE_PROTOCOL, Close};
-use nexo_wire::typed::{self, Echo};
+use nexo_wire::dialect::{Dialect, Echo, Frame};
 
+use crate::outbox;
 use crate::pump::Broken;
 
 /// How long a socket may take to hear why it ends.
@@ -16,7 +17,7 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The last frame, and the close code after it.
 pub(crate) struct Farewell {
-    frame: Option<String>,
+    frame: Option<Frame>,
     code: u16,
     /// Why, for the metrics.
     pub(crate) word: &'static str,
@@ -26,20 +27,20 @@ impl Farewell {
     /// The other side is gone: nothing to say.
     pub(crate) const GONE: Self = Self { frame: None, code: 1000, word: "gone" };
 
-    /// `ERROR` and the reason's close code.
-    pub(crate) fn error(reason: Reason, echo: &Echo, now: Millis) -> Self {
-        Self::new(reason, typed::refusal(reason, echo, now))
+    /// Why it ends, and the reason's close code.
+    pub(crate) fn error(dialect: Dialect, reason: Reason, echo: &Echo, now: Millis) -> Self {
+        Self::new(reason, dialect.farewell(reason, echo, now))
     }
 
-    /// `AUTH_FAIL` and the reason's close code.
-    pub(crate) fn auth_fail(reason: Reason, now: Millis) -> Self {
-        Self::new(reason, typed::auth_fail(reason, now))
+    /// That the token is not good, and the reason's close code.
+    pub(crate) fn auth_fail(dialect: Dialect, reason: Reason, echo: &Echo, now: Millis) -> Self {
+        Self::new(reason, dialect.auth_fail(reason, echo, now))
     }
 
     /// The WebSocket protocol was broken; only frames of the right form can be answered.
-    pub(crate) fn broken(broken: Broken, now: Millis) -> Self {
+    pub(crate) fn broken(broken: Broken, dialect: Dialect, now: Millis) -> Self {
         match broken {
-            Broken::TooLarge => Self::error(Reason::FrameTooLarge, &Echo::default(), now),
+            Broken::TooLarge => Self::error(dialect, Reason::FrameTooLarge, &Echo::default(), now),
             Broken::NotText => Self { frame: None, code: 1007, word: "not_utf8" },
             Broken::Protocol => Self { frame: None, code: 1002, word: "protocol" },
         }
@@ -51,11 +52,11 @@ impl Farewell {
     }
 
     /// Too many protocol violations.
-    pub(crate) fn strikes(reason: Reason, echo: &Echo, now: Millis) -> Self {
-        Self { code: CLOSE_PROTOCOL, ..Self::error(reason, echo, now) }
+    pub(crate) fn strikes(dialect: Dialect, reason: Reason, echo: &Echo, now: Millis) -> Self {
+        Self { code: CLOSE_PROTOCOL, ..Self::error(dialect, reason, echo, now) }
     }
 
-    fn new(reason: Reason, frame: String) -> Self {
+    fn new(reason: Reason, frame: Frame) -> Self {
         let row = codes::row(reason);
         // Something that ends a session although its row lets connections stay is ours to mend.
         let code = if let Close::Ends(code) = row.close { code } else { 4000 };
@@ -72,7 +73,7 @@ impl Farewell {
                 return socket.flush().await; // the answer to its close
             }
             if let Some(frame) = self.frame {
-                socket.feed(Message::Text(frame.into())).await?;
+                socket.feed(outbox::Frame::from(frame).into()).await?;
             }
             socket.send(Message::Close(Some(close))).await?;
             while let Some(Ok(_)) = socket.recv().await {}

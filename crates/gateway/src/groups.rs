@@ -6,7 +6,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
-use nexo_chat::ids::{ConversationId, Seq, UserId};
+use nexo_chat::ids::{ConnectionId, ConversationId, Seq};
 use nexo_chat::model::{Receive, Standing, Window};
 use nexo_chat::{Chat, Error, sync};
 
@@ -14,7 +14,10 @@ use crate::connection::Connection;
 
 const SHARDS: usize = 32;
 
-type Shard = RwLock<HashMap<ConversationId, Vec<Ear>>>;
+type Shard = RwLock<HashMap<ConversationId, Ears>>;
+
+/// The sockets that hear one group.
+pub type Ears = HashMap<ConnectionId, Ear>;
 
 /// A socket that hears a group, from where its owner may see.
 pub struct Ear {
@@ -31,7 +34,7 @@ pub struct Ear {
 pub struct Groups {
     shards: [Shard; SHARDS],
     hasher: RandomState,
-    /// Groups that ended since the start: whoever was reading their place meanwhile looks again.
+    /// Groups that ended since the start: whoever was reading their places meanwhile looks again.
     endings: AtomicU64,
 }
 
@@ -57,10 +60,7 @@ impl Groups {
         let ear = Ear { connection: Arc::clone(connection), min, change_min };
         let mut shard = self.shard(conversation).write().unwrap_or_else(PoisonError::into_inner);
         let ears = shard.entry(conversation.clone()).or_default();
-        if let Some(known) = ears.iter_mut().find(|ear| ear.connection.id == connection.id) {
-            *known = ear;
-        } else {
-            ears.push(ear);
+        if ears.insert(connection.id, ear).is_none() {
             connection.hears(conversation.clone());
         }
     }
@@ -68,31 +68,32 @@ impl Groups {
     /// A socket is gone: it hears nothing more.
     pub fn forget(&self, connection: &Connection) {
         for conversation in connection.take_heard() {
-            self.keep(&conversation, |ear| ear.connection.id != connection.id);
+            self.drop_ear(&conversation, connection);
         }
     }
 
-    /// Somebody is not in the group any more.
-    pub fn remove(&self, conversation: &ConversationId, user: &UserId) {
-        self.keep(conversation, |ear| {
-            let stays = ear.connection.user != *user;
-            if !stays {
-                ear.connection.hears_no_more(conversation);
-            }
-            stays
-        });
+    /// A socket's owner is not in the group any more.
+    pub fn remove(&self, conversation: &ConversationId, connection: &Connection) {
+        connection.hears_no_more(conversation);
+        self.drop_ear(conversation, connection);
     }
 
     /// The group ended.
     pub fn close(&self, conversation: &ConversationId) {
         self.endings.fetch_add(1, Ordering::SeqCst);
-        self.keep(conversation, |_| false);
+        let ears = {
+            let shard = self.shard(conversation).write();
+            shard.unwrap_or_else(PoisonError::into_inner).remove(conversation)
+        };
+        for ear in ears.into_iter().flat_map(HashMap::into_values) {
+            ear.connection.hears_no_more(conversation);
+        }
     }
 
-    fn keep(&self, conversation: &ConversationId, which: impl FnMut(&Ear) -> bool) {
+    fn drop_ear(&self, conversation: &ConversationId, connection: &Connection) {
         let mut shard = self.shard(conversation).write().unwrap_or_else(PoisonError::into_inner);
         if let Some(ears) = shard.get_mut(conversation) {
-            ears.retain(which);
+            ears.remove(&connection.id);
             if ears.is_empty() {
                 shard.remove(conversation);
             }
@@ -100,16 +101,18 @@ impl Groups {
     }
 
     /// Looks at everybody here who hears a group.
-    pub fn with<T>(&self, conversation: &ConversationId, look: impl FnOnce(&[Ear]) -> T) -> T {
+    pub fn with(&self, conversation: &ConversationId, look: impl FnOnce(&Ears)) {
         let shard = self.shard(conversation).read().unwrap_or_else(PoisonError::into_inner);
-        look(shard.get(conversation).map_or(&[], Vec::as_slice))
+        if let Some(ears) = shard.get(conversation) {
+            look(ears);
+        }
     }
 
     /// Lets a socket hear the groups its owner is in, and nothing of what they blocked. It must be
     /// in the roster already: whatever changes while this reads is heard there, and read again.
     pub async fn attend(&self, chat: &Chat, connection: &Arc<Connection>) -> Result<(), Error> {
         loop {
-            let before = (connection.unsettled(), self.endings.load(Ordering::SeqCst));
+            let (unsettled, endings) = (connection.unsettled(), self.endings());
             let mut blocked = HashSet::new();
             for standing in sync::standings(chat, &connection.user).await? {
                 self.place(&standing, connection);
@@ -118,11 +121,30 @@ impl Groups {
                 }
             }
             connection.block_only(blocked);
-            if before == (connection.unsettled(), self.endings.load(Ordering::SeqCst)) {
+            if endings != self.endings() {
+                self.leave_ended(chat, connection).await?;
+            }
+            if unsettled == connection.unsettled() {
                 return Ok(());
             }
             self.forget(connection);
         }
+    }
+
+    fn endings(&self) -> u64 {
+        self.endings.load(Ordering::SeqCst)
+    }
+
+    /// Groups ended while their members' places were read: whichever of them this socket was put
+    /// into, the store knows of its end by now.
+    async fn leave_ended(&self, chat: &Chat, connection: &Connection) -> Result<(), Error> {
+        for conversation in connection.heard_groups() {
+            let Some(id) = conversation.group() else { continue };
+            if chat.store.group(&id).await?.is_none_or(|group| group.ended.is_some()) {
+                self.remove(&conversation, connection);
+            }
+        }
+        Ok(())
     }
 
     fn place(&self, standing: &Standing, connection: &Arc<Connection>) {
@@ -134,9 +156,9 @@ impl Groups {
 
 /// How many people these are, told exactly only from `enough` sockets on: fewer sockets are fewer
 /// people.
-pub fn people(ears: &[Ear], enough: usize) -> usize {
+pub fn people(ears: &Ears, enough: usize) -> usize {
     if ears.len() < enough {
         return ears.len();
     }
-    ears.iter().map(|ear| &ear.connection.user).collect::<HashSet<_>>().len()
+    ears.values().map(|ear| &ear.connection.user).collect::<HashSet<_>>().len()
 }

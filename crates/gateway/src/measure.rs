@@ -1,5 +1,7 @@
 //! What is counted and timed about sockets. Handles are made once; the hot path only adds.
 
+use std::time::Duration;
+
 use metrics::{Counter, Gauge, Histogram, counter, gauge, histogram};
 
 /// The gateway's metrics.
@@ -47,6 +49,11 @@ impl Default for Measures {
 }
 
 impl Measures {
+    /// How long a request over HTTP took.
+    pub fn answered(route: String, elapsed: Duration) {
+        histogram!("nexo_http_seconds", "route" => route).record(elapsed);
+    }
+
     /// Counts the end of a session by its reason.
     pub fn ended(reason: &'static str) {
         counter!("nexo_sessions_ended_total", "reason" => reason).increment(1);

@@ -33,7 +33,7 @@ pub struct Options {
     pub unwritable_close_ms: u64,
     /// Open TCP connections of the whole process.
     pub connections_max: usize,
-    /// Pages of other sites that may open a WebSocket, such as `https://app.example.com`.
+    /// Pages of other sites that may ask and open a WebSocket, such as `https://app.example.com`.
     pub allowed_origins: Vec<String>,
     /// Proxies whose word on where a request comes from is taken.
     pub trusted_proxies: Vec<IpAddr>,
@@ -45,6 +45,8 @@ pub struct Options {
     pub system_token: Option<String>,
     /// How long a drain may take.
     pub drain: Duration,
+    /// Which version of the program this is, for whoever asks.
+    pub version: String,
 }
 
 impl Default for Options {
@@ -68,6 +70,7 @@ impl Default for Options {
             metrics_token: None,
             system_token: None,
             drain: Duration::from_secs(10),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
         }
     }
 }

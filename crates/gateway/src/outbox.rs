@@ -5,14 +5,18 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 
 use axum::extract::ws::{Message, Utf8Bytes};
+use bytes::Bytes;
 use futures_util::task::AtomicWaker;
 use nexo_chat::ids::Millis;
+use nexo_wire::dialect;
 
 /// Something to write.
 #[derive(Clone, Debug)]
 pub enum Frame {
     /// A text frame; the bytes are shared with everybody else who gets it.
     Text(Utf8Bytes),
+    /// A binary frame, shared too.
+    Binary(Bytes),
     /// A WebSocket ping.
     Ping,
 }
@@ -21,6 +25,7 @@ impl Frame {
     fn bytes(&self) -> usize {
         match self {
             Self::Text(text) => text.len(),
+            Self::Binary(bytes) => bytes.len(),
             Self::Ping => 0,
         }
     }
@@ -30,14 +35,18 @@ impl From<Frame> for Message {
     fn from(frame: Frame) -> Self {
         match frame {
             Frame::Text(text) => Self::Text(text),
-            Frame::Ping => Self::Ping(bytes::Bytes::new()),
+            Frame::Binary(bytes) => Self::Binary(bytes),
+            Frame::Ping => Self::Ping(Bytes::new()),
         }
     }
 }
 
-impl From<String> for Frame {
-    fn from(text: String) -> Self {
-        Self::Text(text.into())
+impl From<dialect::Frame> for Frame {
+    fn from(frame: dialect::Frame) -> Self {
+        match frame {
+            dialect::Frame::Text(text) => Self::Text(text.into()),
+            dialect::Frame::Binary(bytes) => Self::Binary(bytes.into()),
+        }
     }
 }
 

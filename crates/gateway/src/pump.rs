@@ -6,11 +6,12 @@ use std::task::{Context, Poll};
 use std::time::Instant;
 
 use axum::extract::ws::{Message, Utf8Bytes, WebSocket};
+use bytes::Bytes;
 use futures_util::stream::FuturesOrdered;
 use futures_util::{Sink, Stream, StreamExt};
 use nexo_chat::command::Reply;
 use nexo_chat::{Boxed, Error, Reason};
-use nexo_wire::typed::Echo;
+use nexo_wire::dialect::Echo;
 use tokio_tungstenite::tungstenite;
 
 use crate::connection::Connection;
@@ -32,11 +33,12 @@ pub(crate) struct Answered {
 }
 
 /// What a session has to handle next.
+#[allow(clippy::large_enum_variant, reason = "there is one at a time, and it is handled at once")]
 pub(crate) enum Next {
     /// A text frame.
     Text(Utf8Bytes),
-    /// A binary frame, which this dialect does not have.
-    Binary,
+    /// A binary frame.
+    Binary(Bytes),
     /// A ping or pong of the transport.
     Control,
     /// A save became durable, or failed.
@@ -118,7 +120,7 @@ impl Pump {
         };
         Poll::Ready(match frame {
             Some(Ok(Message::Text(text))) => Next::Text(text),
-            Some(Ok(Message::Binary(_))) => Next::Binary,
+            Some(Ok(Message::Binary(bytes))) => Next::Binary(bytes),
             Some(Ok(Message::Ping(_) | Message::Pong(_))) => {
                 self.needs_flush = true; // the transport has queued its pong
                 Next::Control

@@ -1,10 +1,11 @@
 //! One WebSocket: reads frames, asks the domain, writes answers and pushes. A single task.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Instant;
 
-use axum::extract::ws::{Utf8Bytes, WebSocket};
+use axum::extract::ws::WebSocket;
 use futures_util::{SinkExt, StreamExt};
 use nexo_chat::chat::Session as State;
 use nexo_chat::command::{Answer, Command, Page, Reply};
@@ -15,31 +16,40 @@ use nexo_chat::policy::delivery::is_important;
 use nexo_chat::throttle::Bucket;
 use nexo_chat::{Error, Reason};
 use nexo_wire::codes::{self, Close};
-use nexo_wire::typed::{self, Decoded, Echo, Inbound, Refused};
+use nexo_wire::dialect::{Decoded, Dialect, Echo, Frame, Inbound, Packet, Refused};
 
 use crate::connection::Connection;
 use crate::farewell::{Farewell, PATIENCE};
 use crate::gateway::Gateway;
 use crate::measure::Measures;
-use crate::opening::open;
-use crate::outbox::{Frame, Outbox};
+use crate::opening::{Opened, open};
+use crate::outbox::Outbox;
 use crate::pump::{Answered, Next, Pump};
 use crate::strikes::Strikes;
 
 /// Serves one upgraded socket until it ends.
-pub async fn serve(gateway: Arc<Gateway>, mut socket: WebSocket) {
+pub async fn serve(gateway: Arc<Gateway>, mut socket: WebSocket, from: IpAddr) {
     let _counted = gateway.count_session();
-    let opened = tokio::time::timeout(gateway.options.auth_timeout, open(&gateway, &mut socket));
-    let farewell = match opened.await {
-        Ok(Ok(caller)) => return Session::serve(gateway, socket, caller).await,
-        Ok(Err(farewell)) => farewell,
-        Err(_) => {
-            let now = gateway.chat.clock.now();
-            Farewell::error(Reason::AuthTimeout, &Echo::default(), now)
+    match open(&gateway, &mut socket, from).await {
+        Ok(opened) => Session::serve(gateway, socket, opened).await,
+        Err(farewell) => {
+            Measures::ended(farewell.word);
+            farewell.say(&mut socket).await;
         }
-    };
-    Measures::ended(farewell.word);
-    farewell.say(&mut socket).await;
+    }
+}
+
+/// Serves one upgraded socket that said at the handshake who it is.
+pub async fn serve_known(
+    gateway: Arc<Gateway>,
+    socket: WebSocket,
+    caller: Caller,
+    dialect: Dialect,
+) {
+    let _counted = gateway.count_session();
+    let now = gateway.chat.clock.now();
+    let welcome = dialect.welcome(&caller, &gateway.limits, &Echo::default(), now);
+    Session::serve(gateway, socket, Opened { caller, dialect, welcome }).await;
 }
 
 /// An authenticated socket.
@@ -77,13 +87,14 @@ impl Drop for Present {
 }
 
 impl Session {
-    async fn serve(gateway: Arc<Gateway>, mut socket: WebSocket, mut caller: Caller) {
+    async fn serve(gateway: Arc<Gateway>, mut socket: WebSocket, opened: Opened) {
+        let Opened { mut caller, dialect, welcome } = opened;
         let options = &gateway.options;
         let (now, ticks) = (gateway.chat.clock.now(), gateway.chat.clock.ticks());
         let id = gateway.name_connection();
         caller.connection = Some(id);
         let outbox = Outbox::new(options.outbox_low_bytes, options.outbox_high_bytes);
-        let connection = Arc::new(Connection::new(id, &caller, outbox, ticks));
+        let connection = Arc::new(Connection::new(id, &caller, dialect, outbox, ticks));
         let present = Present {
             gateway: Arc::clone(&gateway),
             connection: Arc::clone(&connection),
@@ -96,7 +107,8 @@ impl Session {
             Err(error) => Err(error),
         };
         if let Err(error) = entered {
-            let farewell = Farewell::auth_fail(error.reason(), now);
+            let echo = Echo::default();
+            let farewell = Farewell::auth_fail(dialect, error.reason(), &echo, now);
             Measures::ended(farewell.word);
             drop(present);
             return farewell.say(&mut socket).await;
@@ -104,7 +116,9 @@ impl Session {
         if gateway.is_draining() {
             connection.end(Reason::ShuttingDown);
         }
-        connection.outbox.push_first(typed::auth_ok(&caller, &gateway.limits, now).into());
+        if let Some(welcome) = welcome {
+            connection.outbox.push_first(welcome.into());
+        }
         let measures = Arc::clone(&gateway.measures);
         let mut session = Self {
             frames: Bucket::full(f64::from(gateway.options.frames_burst), ticks),
@@ -122,6 +136,14 @@ impl Session {
         session.finish(farewell).await;
     }
 
+    fn dialect(&self) -> Dialect {
+        self.connection.dialect
+    }
+
+    fn ends(&self, reason: Reason) -> Farewell {
+        Farewell::error(self.dialect(), reason, &Echo::default(), self.now())
+    }
+
     fn now(&self) -> Millis {
         self.gateway.chat.clock.now()
     }
@@ -130,12 +152,16 @@ impl Session {
         self.gateway.chat.clock.ticks()
     }
 
-    fn push(&self, frame: impl Into<Frame>) {
-        self.connection.outbox.push_own(frame.into(), self.ticks());
+    fn push(&self, frame: impl Into<Option<Frame>>) {
+        if let Some(frame) = frame.into() {
+            self.connection.outbox.push_own(frame.into(), self.ticks());
+        }
     }
 
     async fn run(&mut self) -> Farewell {
-        if let Err(farewell) = self.resend(BTreeMap::new()).await {
+        if self.dialect().is_brought_up()
+            && let Err(farewell) = self.resend(BTreeMap::new()).await
+        {
             return farewell;
         }
         loop {
@@ -148,16 +174,16 @@ impl Session {
                 self.feed();
             }
             let turn = match self.pump.next(!self.backlog.is_empty()).await {
-                Next::Text(text) => self.read(&text).await,
-                Next::Binary => self.refuse(Reason::BadJson, &Echo::default(), self.now()),
+                Next::Text(text) => self.read(Packet::Text(&text)).await,
+                Next::Binary(bytes) => self.read(Packet::Binary(&bytes)).await,
                 Next::Answered(answered) => self.answered(answered),
                 Next::Control => {
                     self.connection.heard(self.ticks());
                     self.allow_frame()
                 }
                 Next::Room => Ok(()),
-                Next::Ending(reason) => Err(Farewell::error(reason, &Echo::default(), self.now())),
-                Next::Broken(broken) => Err(Farewell::broken(broken, self.now())),
+                Next::Ending(reason) => Err(self.ends(reason)),
+                Next::Broken(broken) => Err(Farewell::broken(broken, self.dialect(), self.now())),
                 Next::Gone => Err(Farewell::GONE),
             };
             if let Err(farewell) = turn {
@@ -196,21 +222,27 @@ impl Session {
         farewell.say(&mut self.pump.socket).await;
     }
 
-    async fn read(&mut self, text: &Utf8Bytes) -> Result<(), Farewell> {
+    async fn read(&mut self, packet: Packet<'_>) -> Result<(), Farewell> {
         let now = self.now();
         let since = Instant::now();
         self.connection.heard(self.ticks());
         self.gateway.measures.frames_in.increment(1);
         self.allow_frame()?;
-        let Decoded { inbound, echo } = match typed::decode(text) {
+        let Decoded { inbound, echo } = match self.dialect().decode(packet) {
             Ok(decoded) => decoded,
             Err(Refused { reason, echo }) => return self.refuse(reason, &echo, now),
         };
         let command = match inbound {
+            Inbound::Auth { token, renews: true } => Command::Reauth { token },
             // Said again on an open connection it changes nothing.
             Inbound::Auth { .. } => {
-                self.push(typed::auth_ok(&self.state.caller, &self.gateway.limits, now));
+                let limits = &self.gateway.limits;
+                self.push(self.dialect().welcome(&self.state.caller, limits, &echo, now));
                 return Ok(());
+            }
+            // One connection is one sign-in.
+            Inbound::Register(_) | Inbound::Login { .. } => {
+                return self.refuse(Reason::Forbidden, &echo, now);
             }
             Inbound::Command(command) => command,
         };
@@ -247,7 +279,7 @@ impl Session {
         if rate == 0.0 || self.frames.take(rate, f64::from(options.frames_burst), ticks) {
             return Ok(());
         }
-        Err(Farewell::error(Reason::TooManyRequests, &Echo::default(), self.now()))
+        Err(self.ends(Reason::TooManyRequests))
     }
 
     fn answered(&mut self, answered: Answered) -> Result<(), Farewell> {
@@ -264,19 +296,12 @@ impl Session {
 
     fn reply(&mut self, reply: &Reply, echo: &Echo, now: Millis) {
         match reply {
-            Reply::Quiet => {}
-            Reply::Pong => self.push(typed::pong(now)),
-            Reply::Saved(saved) => {
-                self.gateway.measures.acks_saved.increment(1);
-                self.push(typed::saved(saved));
-            }
-            Reply::Recalled(message) => self.push(typed::revoked(message, echo)),
-            Reply::Authenticated(caller) => {
-                self.connection.renew(caller.expires_at);
-                self.push(typed::auth_ok(caller, &self.gateway.limits, now));
-            }
+            Reply::Saved(_) => self.gateway.measures.acks_saved.increment(1),
+            Reply::Authenticated(caller) => self.connection.renew(caller.expires_at),
             Reply::Resend(page) => self.take_page(page),
+            _ => {}
         }
+        self.push(self.dialect().reply(reply, &self.gateway.limits, echo, now));
     }
 
     fn failed(&mut self, error: &Error, echo: &Echo, now: Millis) -> Result<(), Farewell> {
@@ -291,15 +316,15 @@ impl Session {
         self.gateway.measures.refused.increment(1);
         match codes::row(reason).close {
             Close::Strike if self.strikes.is_out(self.gateway.chat.clock.ticks()) => {
-                return Err(Farewell::strikes(reason, echo, now));
+                return Err(Farewell::strikes(self.dialect(), reason, echo, now));
             }
             Close::Strike | Close::Stays => {}
             Close::Ends(_) if matches!(reason, Reason::MissingToken | Reason::InvalidToken) => {
-                return Err(Farewell::auth_fail(reason, now));
+                return Err(Farewell::auth_fail(self.dialect(), reason, echo, now));
             }
-            Close::Ends(_) => return Err(Farewell::error(reason, echo, now)),
+            Close::Ends(_) => return Err(Farewell::error(self.dialect(), reason, echo, now)),
         }
-        self.push(typed::refusal(reason, echo, now));
+        self.push(self.dialect().refusal(reason, echo, now));
         Ok(())
     }
 
@@ -329,9 +354,9 @@ impl Session {
                 Ok(None) => {}
                 // What was dropped is not known any more: a new connection starts from the cursor.
                 Err(error) => {
-                    let (user, now) = (&self.connection.user, self.now());
+                    let user = &self.connection.user;
                     tracing::warn!(userId = %user, %error, "what was dropped cannot be brought");
-                    return Err(Farewell::error(Reason::SlowConsumer, &Echo::default(), now));
+                    return Err(self.ends(Reason::SlowConsumer));
                 }
             }
         }
@@ -359,10 +384,12 @@ impl Session {
                 Some(Backlog::Message(message)) => {
                     self.gateway.recalls.write(&message, |message| {
                         let is_important = is_important(message, &self.connection.user);
-                        self.push(typed::message(message, is_important));
+                        self.push(self.dialect().message(message, is_important));
                     });
                 }
-                Some(Backlog::Done { has_more }) => self.push(typed::resend_done(has_more, now)),
+                Some(Backlog::Done { has_more }) => {
+                    self.push(self.dialect().page_end(has_more, now));
+                }
                 None => break,
             }
         }

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use nexo_chat::Reason;
-use nexo_wire::typed;
 
 use crate::connection::Connection;
 use crate::gateway::Gateway;
@@ -39,6 +38,8 @@ fn look(gateway: &Gateway, connection: &Connection) {
     } else if silent_for >= options.ping_after_ms && connection.should_ping() {
         // Browsers answer the one without their page knowing, apps may know only the other.
         connection.outbox.push(Frame::Ping, now);
-        connection.outbox.push(typed::ping(gateway.chat.clock.now()).into(), now);
+        if let Some(ping) = connection.dialect.ping(gateway.chat.clock.now()) {
+            connection.outbox.push(ping.into(), now);
+        }
     }
 }

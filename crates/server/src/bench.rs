@@ -78,6 +78,7 @@ impl Started {
         command.args(["serve", "--listen", "127.0.0.1:0", "--data"]).arg(data);
         let settings = [
             ("NEXO_LIMITS__USER_SENDS_PER_SECOND", "0"),
+            ("NEXO_LIMITS__USER_REQUESTS_PER_SECOND", "0"),
             ("NEXO_LIMITS__CONNECTION_FRAMES_PER_SECOND", "0"),
             ("NEXO_LIMITS__REGISTRATIONS_PER_MINUTE", "0"),
             ("NEXO_AUTH__ARGON2_MEMORY_KIB", "8"),

@@ -108,6 +108,8 @@ pub(crate) struct Limits {
     pub(crate) connection_frames_burst: u32,
     pub(crate) user_sends_per_second: u32,
     pub(crate) user_sends_burst: u32,
+    pub(crate) user_requests_per_second: u32,
+    pub(crate) user_requests_burst: u32,
     pub(crate) registrations_per_minute: u32,
     pub(crate) connections_max: usize,
 }
@@ -123,6 +125,8 @@ impl Default for Limits {
             connection_frames_burst: 0,
             user_sends_per_second: 30,
             user_sends_burst: 0,
+            user_requests_per_second: 50,
+            user_requests_burst: 0,
             registrations_per_minute: 600,
             connections_max: 100_000,
         }

@@ -106,6 +106,8 @@ fn rules(config: &Config) -> Rules {
         refresh_grace_ms: config.auth.refresh_grace_seconds.saturating_mul(1000),
         user_sends_per_second: limits.user_sends_per_second,
         user_sends_burst: burst(limits.user_sends_burst, limits.user_sends_per_second),
+        user_requests_per_second: limits.user_requests_per_second,
+        user_requests_burst: burst(limits.user_requests_burst, limits.user_requests_per_second),
         registrations_per_minute: limits.registrations_per_minute,
         groups: config.groups.rules(&config.receipts),
     }
@@ -132,6 +134,7 @@ fn options(config: &Config) -> Options {
         metrics_token: None,
         system_token: None,
         drain: Duration::from_millis(gateway.drain_ms),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
     }
 }
 

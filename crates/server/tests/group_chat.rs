@@ -335,7 +335,6 @@ async fn the_strategy_changes_with_the_group() {
     let first = say(&group, &mut a, "1").await;
     assert_eq!(b.expect("GROUP_CHAT").await["serverMsgId"], first["serverMsgId"]);
     group.ask(&mia, "join", json!({})).await.data();
-    b.expect("GROUP_CHANGED").await;
     let mut frame = group.chat("2", "2");
     frame["mentions"] = json!(["max"]);
     a.say(frame).await;
@@ -344,9 +343,8 @@ async fn the_strategy_changes_with_the_group() {
     assert_eq!((&word["serverMsgId"], &word["msgSeq"]), (&second["serverMsgId"], &json!("2")));
     assert_eq!((&word["important"], word.get("body")), (&json!(true), None));
     group.ask(&zoe, "join", json!({})).await.data();
-    b.expect("GROUP_CHANGED").await;
     say(&group, &mut a, "3").await;
-    b.expect_silence().await;
+    b.expect_silence().await; // nor of who comes and goes
     // Whoever was only notified, or not at all, pulls and has the same.
     assert_eq!(bodies(&group.read_all(&max).await), ["1", "2", "3"]);
     assert_eq!(group.info(&max).await["unread_count"], 3);
@@ -440,4 +438,50 @@ async fn private_messages_and_groups_do_not_crowd_each_other_out() {
     }
     assert_eq!(pages, [(5, 5), (5, 2), (2, 0)]);
     assert_eq!(seq(&group.read_all(&max).await[11]), 12);
+}
+
+#[tokio::test]
+async fn receipts_keep_to_the_window() {
+    let server = setup().start();
+    let [olga, max, mia] = server.people(["olga", "max", "mia"]).await;
+    let group = Group::with(&server.http, &olga, &[&max], json!({ "history": "all" })).await;
+    let (mut a, _) = server.connect(&olga).await;
+    let (mut b, _) = server.connect(&max).await;
+    let first = say(&group, &mut a, "1").await;
+    let heard = b.expect("GROUP_CHAT").await;
+    group.ask(&mia, "join", json!({})).await.data();
+    let readers = async |by: &Person| {
+        let id = first["serverMsgId"].as_str().unwrap();
+        server.http.get(&format!("/msg/readers?server_msg_id={id}"), &by.token).await
+    };
+    let list = readers(&olga).await.data()["readers"].clone();
+    assert_eq!(list, json!([{ "user_id": "max", "has_read": false }]), "mia came later");
+    group.ask(&olga, "kick", json!({ "user_id": "max" })).await.data();
+    assert_eq!(readers(&max).await.reason(), "not_group_member");
+    // A former member's reading is nobody's business, but their own devices follow.
+    let (mut b2, _) = server.connect(&max).await;
+    b.ack("read", "olga", &heard).await;
+    assert_eq!(b2.expect_ack("read").await["from"], "max");
+    a.expect("GROUP_CHANGED").await;
+    a.expect("GROUP_CHANGED").await;
+    a.expect_silence().await;
+}
+
+#[tokio::test]
+async fn reading_an_own_quiet_message_is_told_too() {
+    let server = setup().start();
+    let [alice, bob] = server.people(["alice", "bob"]).await;
+    let (mut b, _) = server.connect(&bob).await;
+    let (mut a, _) = server.connect(&alice).await;
+    let (mut a2, _) = server.connect(&alice).await;
+    b.send("alice", "1", "hi").await;
+    let body = json!({ "client_msg_id": "q", "session_type": 1, "recv_id": "bob", "msg_type": 1,
+        "content": { "text": "quiet" } });
+    server.http.post("/msg/send_without_mark_read", &alice.token, body).await.data();
+    let quiet = a.find(|frame| frame["body"] == "quiet", "the quiet one").await;
+    a.ack("read", "bob", &quiet).await;
+    for socket in [&mut b, &mut a2] {
+        let receipt = socket.expect_ack("read").await;
+        assert_eq!((&receipt["from"], &receipt["msgSeq"]), (&json!("alice"), &json!("2")));
+    }
 }

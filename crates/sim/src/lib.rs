@@ -6,6 +6,8 @@
 //! - [`person`]: an account with its tokens
 //! - [`socket`]: a WebSocket that speaks the typed dialect
 //! - [`group`]: a group as its people use it
+//! - [`talker`]: somebody who speaks any of the dialects
+//! - [`schema`]: whether a value is as a document says
 //! - [`history`]: what was acknowledged, compared with what is there
 
 #![allow(clippy::missing_panics_doc, reason = "panicking is how a test fails")]
@@ -16,7 +18,9 @@ pub mod history;
 pub mod http;
 pub mod person;
 pub mod process;
+pub mod schema;
 pub mod socket;
+pub mod talker;
 
 pub use group::Group;
 pub use history::History;
@@ -24,3 +28,4 @@ pub use http::{Answer, Http};
 pub use person::Person;
 pub use process::Server;
 pub use socket::Socket;
+pub use talker::{Said, Talker, To, Tongue};

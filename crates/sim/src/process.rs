@@ -49,6 +49,7 @@ impl Setup {
         let setup = Self { binary: binary.as_ref().to_owned(), variables: Vec::new(), shell: None };
         setup
             .with("NEXO_LIMITS__USER_SENDS_PER_SECOND", "0")
+            .with("NEXO_LIMITS__USER_REQUESTS_PER_SECOND", "0")
             .with("NEXO_LIMITS__CONNECTION_FRAMES_PER_SECOND", "0")
             .with("NEXO_LIMITS__REGISTRATIONS_PER_MINUTE", "0")
             .with("NEXO_AUTH__ARGON2_MEMORY_KIB", "8")

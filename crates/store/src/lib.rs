@@ -8,6 +8,7 @@ pub mod conformance;
 pub mod embedded;
 pub mod memory;
 mod sign_ins;
+mod told;
 
 pub use embedded::{Embedded, OpenError, Options};
 pub use memory::Memory;

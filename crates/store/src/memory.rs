@@ -23,6 +23,8 @@ use nexo_chat::store::{
     RecallFacts, Rotated, SignedIn, Store, StoreError, Stored,
 };
 
+use crate::told;
+
 /// A store in memory.
 #[derive(Default)]
 pub struct Memory {
@@ -45,6 +47,7 @@ struct State {
     groups: HashMap<GroupId, Arc<Group>>,
     group_members: BTreeMap<(GroupId, UserId), GroupMember>,
     requests: BTreeMap<(GroupId, UserId), JoinRequest>,
+    mutes: BTreeMap<(GroupId, UserId), Millis>,
     codes: HashMap<JoinCode, GroupId>,
     seen: HashMap<UserId, Millis>,
     users: HashMap<UserId, User>,
@@ -213,6 +216,12 @@ impl State {
         Seq(self.changes.get(conversation).map_or(0, |all| all.len() as u64))
     }
 
+    /// How many members a conversation's group has.
+    fn members_of(&self, conversation: &ConversationId) -> u32 {
+        let group = conversation.group().and_then(|group| self.groups.get(&group));
+        group.map_or(0, |group| group.members)
+    }
+
     fn newest(&self, conversation: &ConversationId) -> Option<&Arc<Message>> {
         self.conversations.get(conversation)?.last()
     }
@@ -270,11 +279,10 @@ impl Store for Memory {
     fn append(&self, _permit: Permit, draft: Draft) -> Stored<'static, Appended> {
         let _order = self.order.lock().unwrap_or_else(PoisonError::into_inner);
         let origin = draft.origin;
-        let group = draft.conversation.group();
+        let conversation = draft.conversation.clone();
         let (outcome, members) = {
             let mut state = self.state();
-            let members =
-                group.and_then(|group| state.groups.get(&group)).map_or(0, |it| it.members);
+            let members = state.members_of(&conversation);
             let outcome = if state.closed { Err(closed()) } else { Ok(state.append(draft)) };
             (outcome, members)
         };
@@ -333,8 +341,9 @@ impl Store for Memory {
             if state.closed { Err(closed()) } else { Ok(state.recall(id, &asker, may)) }
         };
         if let (Ok(Ok((_, Some(change)))), Some(listener)) = (&outcome, self.listener.get()) {
+            let members = self.state().members_of(&change.conversation);
             let (change, origin) = (Arc::clone(change), asker.origin);
-            listener.committed(&[Kept::Change { change, origin }]);
+            listener.committed(&[Kept::Change { change, origin, members }]);
         }
         Box::pin(ready(outcome.map(|recalled| recalled.map(|(message, _)| message))))
     }
@@ -417,11 +426,23 @@ impl Store for Memory {
         conversation: &ConversationId,
         change: SettingsChange,
     ) -> Stored<'_, Option<Settings>> {
-        self.change(|state| {
-            let member = state.members.get_mut(&(user.clone(), conversation.clone()))?;
-            member.settings = member.settings.with(change);
-            Some(member.settings)
-        })
+        let _order = self.order.lock().unwrap_or_else(PoisonError::into_inner);
+        let (user, conversation) = (user.clone(), conversation.clone());
+        let chosen = {
+            let mut state = self.state();
+            if state.closed {
+                return Box::pin(ready(Err(closed())));
+            }
+            let member = state.members.get_mut(&(user.clone(), conversation.clone()));
+            member.map(|member| {
+                member.settings = member.settings.with(change);
+                member.settings
+            })
+        };
+        if let (Some(settings), Some(listener)) = (chosen, self.listener.get()) {
+            listener.committed(&[Kept::Chose { user, conversation, settings }]);
+        }
+        Box::pin(ready(Ok(chosen)))
     }
 
     fn change_group(
@@ -441,9 +462,7 @@ impl Store for Memory {
             }
         };
         if let (Ok(Ok(decided)), Some(listener)) = (&outcome, self.listener.get()) {
-            let origin = asker.origin;
-            let kept = |change: &Arc<Change>| Kept::Change { change: Arc::clone(change), origin };
-            let kept: Vec<Kept> = decided.changes.iter().map(kept).collect();
+            let kept = told::told(decided, &asker);
             if !kept.is_empty() {
                 listener.committed(&kept);
             }
@@ -475,6 +494,10 @@ impl Store for Memory {
             }
             _ => Vec::new(),
         })
+    }
+
+    fn acquainted(&self, user: &UserId, others: Vec<UserId>) -> Stored<'_, Vec<bool>> {
+        self.act(|state| others.iter().map(|other| state.acquainted(user, other)).collect())
     }
 
     fn join_requests(

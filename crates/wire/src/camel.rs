@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 use nexo_chat::conversations::{Line, With};
 use nexo_chat::model::Message;
 use serde::Serialize;
+use utoipa::ToSchema;
 
-use crate::{mentions, typed};
+use crate::{mentions, shapes, typed};
 
 /// A stored message.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct MessageEntity {
     id: String,
@@ -22,6 +23,7 @@ pub struct MessageEntity {
     from_user_id: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     to_user_id: Option<String>,
+    #[schema(schema_with = shapes::msg_type)]
     msg_type: &'static str,
     content: String,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
@@ -70,7 +72,7 @@ impl From<&Message> for MessageEntity {
 }
 
 /// A conversation with one person, as a line of the list.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ConversationLine {
     #[serde(flatten)]
@@ -78,6 +80,7 @@ pub struct ConversationLine {
     updated_at: u64,
     unread_count: u64,
     max_msg_seq: String,
+    #[schema(required)]
     last_message: Option<MessageEntity>,
 }
 
@@ -95,7 +98,7 @@ impl ConversationLine {
 }
 
 /// How far both people of a private conversation have read.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct MemberState {
     single_chat_id: String,
@@ -107,7 +110,7 @@ pub struct MemberState {
 impl MemberState {
     /// The state behind a line of the list; `None` for a group.
     pub fn new(line: &Line) -> Option<Self> {
-        let With::Peer { user, read } = &line.with else { return None };
+        let With::Peer { user, read, .. } = &line.with else { return None };
         Some(Self {
             single_chat_id: line.standing.conversation.to_string(),
             peer_user_id: user.to_string(),
@@ -118,7 +121,7 @@ impl MemberState {
 }
 
 /// A group's conversation, as a line of the list.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct GroupLine {
     group_id: String,
@@ -133,6 +136,7 @@ pub struct GroupLine {
     my_last_read_msg_seq: String,
     /// Whether the caller is still in it.
     is_member: bool,
+    #[schema(required)]
     last_message: Option<MessageEntity>,
 }
 

@@ -6,8 +6,9 @@ use nexo_chat::ids::{MessageId, Millis, Seq, UserId};
 use nexo_chat::membership::{GroupChange, Role};
 use nexo_chat::model::{Change, ChangeKind};
 use serde::Serialize;
+use utoipa::ToSchema;
 
-use crate::words;
+use crate::{shapes, words};
 
 /// A change taken apart: its word, and whatever that kind of change speaks of.
 #[derive(Default)]
@@ -68,7 +69,8 @@ impl<'a> From<&'a Change> for Told<'a> {
 }
 
 /// What changed about a group, and only that, in the names one asks for it by.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = GroupUpdate)]
 pub(crate) struct Updated {
     #[serde(skip_serializing_if = "Option::is_none")]
     name: Option<String>,
@@ -81,8 +83,10 @@ pub(crate) struct Updated {
     #[serde(skip_serializing_if = "Option::is_none")]
     extra: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(schema_with = shapes::joining)]
     join_type: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(schema_with = shapes::history)]
     history: Option<&'static str>,
 }
 
@@ -101,7 +105,7 @@ impl From<&GroupChange> for Updated {
 }
 
 /// A change, in the words of document 003.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 pub struct ChangeEntity {
     conversation_id: String,
     change_seq: u64,
@@ -118,6 +122,7 @@ pub struct ChangeEntity {
     #[serde(skip_serializing_if = "Option::is_none")]
     user_id: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(schema_with = shapes::role)]
     role: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     muted_until: Option<u64>,

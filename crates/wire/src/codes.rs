@@ -31,6 +31,8 @@ pub struct Row {
     pub http: u16,
     /// What it means for a connection.
     pub close: Close,
+    /// Whether it passes by itself: the same request, sent again after a little while, may succeed.
+    pub retry: bool,
 }
 
 /// What a reason means for the connection it is said on.
@@ -62,7 +64,14 @@ impl Close {
 /// The row of a reason.
 pub fn row(reason: Reason) -> Row {
     use Close::{Ends, Stays, Strike};
-    let row = |typed, numbered, dotted, http, close| Row { typed, numbered, dotted, http, close };
+    let row = |typed, numbered, dotted, http, close| Row {
+        typed,
+        numbered,
+        dotted,
+        http,
+        close,
+        retry: passes(reason),
+    };
     match reason {
         MissingToken => row("missing_token", 2003, 102, 401, Ends(4401)),
         InvalidToken => row("invalid_token", 2001, 102, 401, Ends(4401)),
@@ -143,6 +152,21 @@ pub fn row(reason: Reason) -> Row {
     }
 }
 
+/// What is not the request's doing and is over soon. An internal error is neither: nobody knows. A
+/// cooldown takes hours, and a full or muted group waits for its people.
+fn passes(reason: Reason) -> bool {
+    matches!(
+        reason,
+        TooManyRequests
+            | TooManyConnections
+            | ServerBusy
+            | ShuttingDown
+            | AuthTimeout
+            | SlowConsumer
+            | IdleTimeout
+    )
+}
+
 /// The table as a page of the documentation.
 pub fn page() -> String {
     use std::fmt::Write;
@@ -151,7 +175,8 @@ pub fn page() -> String {
          HTTP errors; the numbers are `code` in HTTP and in the other dialects. *Stays*: only that \
          request failed. *Strike*: the fourth within ten seconds ends the connection with 4400. A close \
          code of 40xx means reconnect with backoff, 41xx refresh the token and reconnect, 44xx do not \
-         reconnect.\n\n| reason | numbered, HTTP `code` | dotted | HTTP status | connection | text |\n|---|---|---|---|---|---|\n",
+         reconnect. *Retry*: it passes by itself, so the same request may succeed a little later (after \
+         `Retry-After` seconds, if HTTP says so).\n\n| reason | numbered, HTTP `code` | dotted | HTTP status | connection | retry | text |\n|---|---|---|---|---|---|---|\n",
     );
     for reason in Reason::ALL {
         let row = row(*reason);
@@ -161,10 +186,48 @@ pub fn page() -> String {
             Close::Ends(code) => format!("ends, {code}: {}", Close::advice(code)),
         };
         let Row { typed, numbered, dotted, http, .. } = row;
-        writeln!(page, "| `{typed}` | {numbered} | {dotted} | {http} | {close} | {reason} |")
-            .expect("writing to a string cannot fail");
+        let retry = if row.retry { "yes" } else { "" };
+        writeln!(
+            page,
+            "| `{typed}` | {numbered} | {dotted} | {http} | {close} | {retry} | {reason} |"
+        )
+        .expect("writing to a string cannot fail");
     }
     page
+}
+
+/// The table for the TypeScript client.
+pub fn typescript() -> String {
+    use std::fmt::Write;
+    let mut file = String::from(
+        "// Made from crates/wire/src/codes.rs by `make gen`.\n\n\
+         /** One reason for a refusal, as the dialects and HTTP tell it. */\n\
+         export interface Code {\n  readonly numbered: number;\n  readonly dotted: number;\n  \
+         readonly http: number;\n  /** The connection stays, stays unless it happens often, or ends with \
+         this close code. */\n  readonly close: \"stays\" | \"strike\" | number;\n  /** It passes by \
+         itself: the same request may succeed a little later. */\n  readonly retry: boolean;\n  \
+         readonly text: string;\n}\n\n/** Every reason by its word. */\nexport const codes = {\n",
+    );
+    for reason in Reason::ALL {
+        let Row { typed, numbered, dotted, http, close, retry } = row(*reason);
+        let close = match close {
+            Close::Stays => "\"stays\"".to_owned(),
+            Close::Strike => "\"strike\"".to_owned(),
+            Close::Ends(code) => code.to_string(),
+        };
+        writeln!(
+            file,
+            "  {typed}: {{ numbered: {numbered}, dotted: {dotted}, http: {http}, close: {close}, \
+             retry: {retry}, text: {:?} }},",
+            reason.to_string(),
+        )
+        .expect("writing to a string cannot fail");
+    }
+    file.push_str(
+        "} as const satisfies Record<string, Code>;\n\n/** The word of a reason. */\n\
+         export type Reason = keyof typeof codes;\n",
+    );
+    file
 }
 
 #[cfg(test)]
@@ -212,12 +275,28 @@ mod tests {
     }
 
     #[test]
-    fn the_documentation_is_fresh() {
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/errors.md");
-        if std::env::var_os("UPDATE_DOCS").is_some() {
-            std::fs::write(path, page()).unwrap();
+    fn what_passes_by_itself_is_nobodys_mistake() {
+        for reason in Reason::ALL.iter().filter(|reason| row(**reason).retry) {
+            let row = row(*reason);
+            let is_fault = matches!(row.http, 400 | 403 | 404 | 405 | 409 | 410 | 413);
+            assert!(!is_fault, "{}", row.typed);
+            assert!(!matches!(row.close, Close::Ends(4100..=4499)), "{}", row.typed);
         }
-        let committed = std::fs::read_to_string(path).unwrap_or_default();
-        assert!(committed == page(), "docs/errors.md is stale: run `make gen`");
+    }
+
+    #[test]
+    fn the_documentation_is_fresh() {
+        let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../../");
+        for (file, fresh) in
+            [("docs/errors.md", page()), ("sdk/typescript/src/codes.ts", typescript())]
+        {
+            let path = format!("{root}{file}");
+            if std::env::var_os("UPDATE_DOCS").is_some() {
+                std::fs::create_dir_all(std::path::Path::new(&path).parent().unwrap()).unwrap();
+                std::fs::write(&path, &fresh).unwrap();
+            }
+            let committed = std::fs::read_to_string(&path).unwrap_or_default();
+            assert!(committed == fresh, "{file} is stale: run `make gen`");
+        }
     }
 }

@@ -5,11 +5,14 @@ use nexo_chat::ids::{GroupId, UserId};
 use nexo_chat::membership::{Group, GroupMember, JoinRequest, Role};
 use nexo_chat::model::User;
 use serde::Serialize;
+use utoipa::openapi::schema::{Array, ObjectBuilder, Schema};
+use utoipa::openapi::{Ref, RefOr};
+use utoipa::{PartialSchema, ToSchema};
 
-use crate::words;
+use crate::{shapes, words};
 
 /// A group as somebody sees it; `group_id` repeats `id` for those who look for that name.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 pub struct GroupInfo {
     id: String,
     group_id: String,
@@ -24,23 +27,35 @@ pub struct GroupInfo {
     creator_user_id: String,
     owner_user_id: String,
     member_count: u32,
+    #[schema(schema_with = shapes::joining)]
     join_type: &'static str,
+    #[schema(schema_with = shapes::history)]
     history: &'static str,
     is_muted: bool,
     created_at: u64,
     updated_at: u64,
     #[serde(flatten)]
-    mine: Option<Mine>,
+    mine: Mine,
 }
 
 /// What only members see of a group.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize, ToSchema)]
+#[schema(as = GroupMembership)]
 struct Mine {
-    my_role: i32,
-    join_seq: u64,
-    muted_until: u64,
-    group_code: String,
-    /// Only for those who decide.
+    /// 0 member, 1 admin, 2 owner.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(schema_with = shapes::role_number)]
+    my_role: Option<i32>,
+    /// The first message the caller sees.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    join_seq: Option<u64>,
+    /// The caller may speak again from then on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    muted_until: Option<u64>,
+    /// Leads others here.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    group_code: Option<String>,
+    /// How many wait to be let in; only for those who decide.
     #[serde(skip_serializing_if = "Option::is_none")]
     join_request_count: Option<u32>,
 }
@@ -49,10 +64,10 @@ impl Mine {
     fn new(group: &Group, member: &GroupMember) -> Self {
         let role = group.role(&member.user);
         Self {
-            my_role: words::role_number(role),
-            join_seq: member.join_seq.0,
-            muted_until: member.muted_until.0,
-            group_code: group.code.as_str().to_owned(),
+            my_role: Some(words::role_number(role)),
+            join_seq: Some(member.join_seq.0),
+            muted_until: Some(member.muted_until.0),
+            group_code: Some(group.code.as_str().to_owned()),
             join_request_count: (role >= Role::Admin).then_some(group.requests),
         }
     }
@@ -80,18 +95,20 @@ impl GroupInfo {
             is_muted: group.is_muted,
             created_at: group.created_at.0,
             updated_at: group.updated_at.0,
-            mine: member.map(|member| Mine::new(group, member)),
+            mine: member.map(|member| Mine::new(group, member)).unwrap_or_default(),
         }
     }
 }
 
 /// Somebody in a group.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 pub struct MemberInfo {
     group_id: String,
     user_id: String,
     nickname: String,
     avatar: String,
+    /// 0 member, 1 admin, 2 owner.
+    #[schema(schema_with = shapes::role_number)]
     role_level: i32,
     /// Always 0: those who left are not listed.
     status: i32,
@@ -122,7 +139,7 @@ impl MemberInfo {
 }
 
 /// Somebody who waits to be let in.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 pub struct JoinRequestInfo {
     request_id: String,
     group_id: String,
@@ -157,7 +174,7 @@ pub fn read_request_id(id: &str) -> Result<(GroupId, UserId), Reason> {
 }
 
 /// What became of the wish to join.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 pub struct Joined {
     /// `joined`, or `pending` until somebody decides.
     status: &'static str,
@@ -178,6 +195,50 @@ impl Joined {
     }
 }
 
+/// What was decided about the wish to join.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct JoinDecided {
+    request_id: String,
+    group_id: String,
+    /// `accepted` or `rejected`.
+    status: &'static str,
+}
+
+impl JoinDecided {
+    /// They are in, or not.
+    pub fn new(group: &GroupId, user: &UserId, accepted: bool) -> Self {
+        Self {
+            request_id: request_id(group, user),
+            group_id: group.to_string(),
+            status: if accepted { "accepted" } else { "rejected" },
+        }
+    }
+}
+
+/// Who came by an invitation: those who were not in already.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Invited {
+    joined: Vec<String>,
+}
+
+impl From<&[UserId]> for Invited {
+    fn from(joined: &[UserId]) -> Self {
+        Self { joined: joined.iter().map(ToString::to_string).collect() }
+    }
+}
+
+/// The code that leads to a group.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct GroupCode {
+    group_code: String,
+}
+
+impl From<&Group> for GroupCode {
+    fn from(group: &Group) -> Self {
+        Self { group_code: group.code.as_str().to_owned() }
+    }
+}
+
 /// A page of something about groups, by id.
 #[derive(Debug, Serialize)]
 pub struct GroupPage<T> {
@@ -191,6 +252,25 @@ pub struct GroupPage<T> {
     /// How many there are, where that is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub total: Option<u32>,
+}
+
+impl<T: ToSchema> PartialSchema for GroupPage<T> {
+    fn schema() -> RefOr<Schema> {
+        let list = Array::new(Ref::from_schema_name(T::name()));
+        let page = ObjectBuilder::new()
+            .property("list", list)
+            .property("has_more", bool::schema())
+            .property("next_cursor", String::schema())
+            .property("total", u32::schema());
+        RefOr::T(page.required("list").required("has_more").into())
+    }
+}
+
+impl<T: ToSchema> ToSchema for GroupPage<T> {
+    fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
+        schemas.push((T::name().into_owned(), T::schema()));
+        T::schemas(schemas);
+    }
 }
 
 #[cfg(test)]

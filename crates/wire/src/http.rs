@@ -6,8 +6,11 @@ use nexo_chat::auth::Tokens;
 use nexo_chat::model::{Standing, User};
 use nexo_chat::presence::Presence;
 use serde::{Serialize, Serializer};
+use utoipa::openapi::RefOr;
+use utoipa::openapi::schema::{Object, Schema, Type};
+use utoipa::{PartialSchema, ToSchema};
 
-use crate::{codes, words};
+use crate::{codes, shapes, words};
 
 /// The envelope of every answer.
 #[derive(Debug, Serialize)]
@@ -53,7 +56,7 @@ impl Envelope<()> {
 }
 
 /// A person, as document 003 shows them; `user_id` repeats `id` for those who look for that name.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 pub struct UserInfo {
     id: String,
     user_id: String,
@@ -77,7 +80,7 @@ impl From<&User> for UserInfo {
 }
 
 /// The answer to signing in and to refreshing.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 pub struct SignedIn {
     token: String,
     refresh_token: String,
@@ -99,7 +102,7 @@ impl SignedIn {
 }
 
 /// Whether somebody is online, and on what devices.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 pub struct OnlineStatus {
     user_id: String,
     /// 1 online, 0 not, or not the caller's to know.
@@ -111,7 +114,7 @@ pub struct OnlineStatus {
     last_seen_at: Option<u64>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 struct PlatformStatus {
     platform_id: i32,
     platform_name: &'static str,
@@ -144,7 +147,7 @@ impl From<&Presence> for OnlineStatus {
 }
 
 /// Where the caller stands in one conversation.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 pub struct Head {
     conversation_id: String,
     min_seq: u64,
@@ -157,6 +160,7 @@ pub struct Head {
     /// Whether the caller is still in it.
     is_active: bool,
     is_pinned: bool,
+    #[schema(schema_with = shapes::receive_number)]
     recv_msg_opt: i32,
     updated_at: u64,
 }
@@ -181,7 +185,7 @@ impl From<&Standing> for Head {
 }
 
 /// A page of heads and where the next one starts.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 pub struct Heads {
     /// By conversation id.
     pub heads: Vec<Head>,
@@ -195,6 +199,14 @@ pub struct Heads {
 /// Nothing, as an empty object.
 #[derive(Debug, Default)]
 pub struct Nothing;
+
+impl PartialSchema for Nothing {
+    fn schema() -> RefOr<Schema> {
+        RefOr::T(Schema::Object(Object::with_type(Type::Object)))
+    }
+}
+
+impl ToSchema for Nothing {}
 
 impl Serialize for Nothing {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

@@ -2,19 +2,27 @@
 
 use nexo_chat::membership::{History, Joining, Role};
 use nexo_chat::model::Receive;
+use nexo_chat::rules::SessionPolicy;
 
-const JOININGS: [(&str, Joining); 3] =
+pub(crate) const JOININGS: [(&str, Joining); 3] =
     [("open", Joining::Open), ("approval", Joining::Approval), ("invite", Joining::Invite)];
 
-const HISTORIES: [(&str, History); 2] = [("joined", History::Joined), ("all", History::All)];
+pub(crate) const HISTORIES: [(&str, History); 2] =
+    [("joined", History::Joined), ("all", History::All)];
 
 /// A role's word, in the order of document 003's numbers.
-const ROLES: [(&str, Role); 3] =
+pub(crate) const ROLES: [(&str, Role); 3] =
     [("member", Role::Member), ("admin", Role::Admin), ("owner", Role::Owner)];
 
 /// A receive option's word, in the order of document 003's numbers.
-const RECEIVES: [(&str, Receive); 3] =
+pub(crate) const RECEIVES: [(&str, Receive); 3] =
     [("normal", Receive::Normal), ("silent", Receive::Silent), ("blocked", Receive::Blocked)];
+
+pub(crate) const SESSION_POLICIES: [(&str, SessionPolicy); 3] = [
+    ("multi", SessionPolicy::Multi),
+    ("per_platform", SessionPolicy::PerPlatform),
+    ("single", SessionPolicy::Single),
+];
 
 fn read<T: Copy>(table: &[(&str, T)], word: &str) -> Option<T> {
     table.iter().find(|(known, _)| *known == word).map(|(_, value)| *value)
@@ -85,6 +93,11 @@ pub fn receive(receive: Receive) -> &'static str {
 /// A receive option's number: 0 normal, 1 silent, 2 blocked.
 pub fn receive_number(receive: Receive) -> i32 {
     number(&RECEIVES, &receive)
+}
+
+/// The word for how many devices of one person may be there.
+pub fn session_policy(policy: SessionPolicy) -> &'static str {
+    say(&SESSION_POLICIES, &policy)
 }
 
 #[cfg(test)]

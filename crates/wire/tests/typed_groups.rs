@@ -9,7 +9,8 @@ use nexo_chat::model::{
     Change, ChangeKind, Content, CursorKind, Message, Recall, Receive, ReplyTo,
 };
 use nexo_wire::changes::ChangeEntity;
-use nexo_wire::typed::{self, Echo};
+use nexo_wire::dialect::{Echo, View};
+use nexo_wire::typed;
 use serde_json::{Value, json};
 
 fn user(id: &str) -> UserId {
@@ -45,7 +46,9 @@ fn read(frame: &str) -> Value {
 }
 
 fn heard(event: &Event) -> Value {
-    read(&typed::event(event, false).expect("it is heard"))
+    read(
+        &typed::event(event, View { is_important: false, ..View::default() }).expect("it is heard"),
+    )
 }
 
 #[test]
@@ -125,7 +128,7 @@ fn told(kind: ChangeKind) -> (Value, Value) {
     let change = Change { conversation, seq: Seq(4), by: user("al"), at: Millis(6), kind };
     let change = Arc::new(change);
     let entity = serde_json::to_value(ChangeEntity::from(&change)).expect("an entity");
-    let frame = heard(&Event::Change { change, origin: None });
+    let frame = heard(&Event::Change { change, origin: None, members: 0 });
     let frame = strip(
         frame,
         &[

@@ -2,7 +2,7 @@
 
 use crate::command::{Event, Receipt, ReceiptTo, Target};
 use crate::ids::{ConnectionId, ConversationId, UserId};
-use crate::model::{ChangeKind, CursorKind, Message};
+use crate::model::{Change, ChangeKind, CursorKind, Message};
 use crate::rules::{GroupRules, Strategy};
 
 /// The people an event concerns, without the one socket that caused it.
@@ -41,7 +41,7 @@ pub fn who_hears(event: &Event) -> Audience {
             Audience::conversation(&message.conversation, *origin)
         }
         // Of a group's changes the asker hears like everybody: the answer does not tell its place.
-        Event::Change { change, origin } => {
+        Event::Change { change, origin, .. } => {
             let is_recall = matches!(change.kind, ChangeKind::Recalled { .. });
             Audience::conversation(&change.conversation, origin.filter(|_| is_recall))
         }
@@ -92,17 +92,31 @@ pub enum Way {
     Nothing,
 }
 
-/// The way for a group of this size with so many members online.
-pub fn which_way(rules: &GroupRules, members: u32, online: usize) -> Way {
-    let is_huge = members >= rules.none_members || online >= rules.none_online;
-    let is_large = members >= rules.notify_members || online >= rules.notify_online;
+/// The way for a group of this size with so many members online, who are only counted if that
+/// matters.
+pub fn which_way(rules: &GroupRules, members: u32, online: impl FnOnce() -> usize) -> Way {
     match rules.strategy {
-        Strategy::None => Way::Nothing,
-        Strategy::Auto if is_huge => Way::Nothing,
-        Strategy::Notify => Way::Notify,
-        Strategy::Auto if is_large => Way::Notify,
-        Strategy::Push | Strategy::Auto => Way::Push,
+        Strategy::None => return Way::Nothing,
+        Strategy::Notify => return Way::Notify,
+        Strategy::Push => return Way::Push,
+        Strategy::Auto => {}
     }
+    if members >= rules.none_members {
+        return Way::Nothing;
+    }
+    match online() {
+        online if online >= rules.none_online => Way::Nothing,
+        _ if members >= rules.notify_members => Way::Notify,
+        online if online >= rules.notify_online => Way::Notify,
+        _ => Way::Push,
+    }
+}
+
+/// Whether somebody hears at once of a change to a large group. Everybody else finds it in the
+/// conversation's changes.
+pub fn hears_change(way: Way, change: &Change, user: &UserId) -> bool {
+    let is_recall = matches!(change.kind, ChangeKind::Recalled { .. });
+    way == Way::Push || change.is_about(user) || (way == Way::Notify && is_recall)
 }
 
 #[cfg(test)]
@@ -113,7 +127,7 @@ mod tests {
     fn auto_keeps_to_the_thresholds_of_document_000() {
         let check = |strategy, members, online, expect| {
             let rules = GroupRules { strategy, ..GroupRules::default() };
-            let way = which_way(&rules, members, online);
+            let way = which_way(&rules, members, || online);
             assert_eq!(way, expect, "{strategy:?} {members} {online}");
         };
         check(Strategy::Auto, 1999, 499, Way::Push);

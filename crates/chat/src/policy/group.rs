@@ -5,9 +5,10 @@ use std::collections::BTreeSet;
 use crate::ids::{GroupId, Millis, Seq, UserId};
 use crate::membership::{
     Decision, Ended, Group, GroupAct, GroupChange, GroupFacts, GroupMember, GroupProfile, History,
-    JoinRequest, Joining, NewGroup, Role,
+    JoinCode, JoinRequest, Joining, NewGroup, Role,
 };
 use crate::model::{ChangeKind, Draft, Edge, Window};
+use crate::policy::send::says_nothing;
 use crate::reason::Reason;
 use crate::rules::GroupRules;
 
@@ -23,7 +24,7 @@ pub fn may_speak(
     }
     let member = member.ok_or(Reason::NotGroupMember)?;
     let role = group.role(&member.user);
-    if member.muted_until > draft.sent_at {
+    if member.muted_until > draft.sent_at && role < Role::Owner {
         return Err(Reason::GroupSpeakMuted);
     }
     if group.is_muted && role < Role::Admin {
@@ -74,7 +75,7 @@ pub fn decide(
         GroupAct::Mute(user, until) => scene.mute(role, user, *until),
         GroupAct::MuteAll(on) => scene.mute_all(role, *on),
         GroupAct::Update(change) => scene.update(role, change),
-        GroupAct::ResetCode(_) => scene.reset_code(role, act),
+        GroupAct::ResetCode(code) => scene.reset_code(role, code),
         GroupAct::Dissolve => scene.end(role, false),
         GroupAct::Dismiss => scene.end(role, true),
     }
@@ -131,8 +132,10 @@ fn create(
 /// Whether a group's profile is within its lengths and shows a name.
 pub fn good_profile(profile: &GroupProfile) -> Result<(), Reason> {
     let name = &profile.name;
-    let shows = name.chars().any(|c| !c.is_whitespace() && !c.is_control());
-    if !shows || name.chars().count() > 64 || name.chars().any(char::is_control) {
+    if name.chars().all(says_nothing)
+        || name.chars().count() > 64
+        || name.chars().any(char::is_control)
+    {
         return Err(Reason::BadGroupName);
     }
     let fits = profile.introduction.chars().count() <= 1024
@@ -163,6 +166,7 @@ impl Scene<'_> {
             group: self.group.clone(),
             joined: Vec::new(),
             left: Vec::new(),
+            mutes: Vec::new(),
             changed: Vec::new(),
             asked: Vec::new(),
             settled: Vec::new(),
@@ -221,7 +225,7 @@ impl Scene<'_> {
                 joined_at: self.now,
                 join_seq: from,
                 inviter: (user != self.by).then(|| self.by.clone()),
-                muted_until: Millis(0),
+                muted_until: self.facts.mutes.get(user).copied().unwrap_or_default(),
             };
             (member, window)
         });
@@ -298,6 +302,9 @@ impl Scene<'_> {
             group.admins.retain(|admin| admin != user);
         });
         decision.left.push((user.clone(), self.edge()));
+        let muted = self.facts.members.get(user).map(|member| member.muted_until);
+        let lasting = muted.filter(|until| *until > self.now);
+        decision.mutes.extend(lasting.map(|until| (user.clone(), until)));
         decision
     }
 
@@ -388,14 +395,16 @@ impl Scene<'_> {
         Ok(self.with(ChangeKind::Updated(change.clone()), |group| *group = wanted))
     }
 
-    fn reset_code(&self, role: Role, act: &GroupAct) -> Result<Decision, Reason> {
+    fn reset_code(&self, role: Role, code: &JoinCode) -> Result<Decision, Reason> {
         if role < Role::Admin {
             return Err(Reason::NotGroupAdmin);
         }
         if self.now.since(self.group.code_at) < self.rules.code_cooldown_ms {
             return Err(Reason::CooldownNotReached);
         }
-        let code = act.code().filter(|_| !self.facts.code_is_taken).ok_or(Reason::ServerBusy)?;
+        if self.facts.code_is_taken {
+            return Err(Reason::ServerBusy); // another draw will do
+        }
         let mut decision = self.nothing();
         decision.group.code = code.clone();
         decision.group.code_at = self.now;

@@ -49,6 +49,7 @@ fn facts() -> GroupFacts {
         group: Some(group),
         members: names.map(|name| (user(name), member(name))).into(),
         requests: std::collections::BTreeMap::new(),
+        mutes: std::collections::BTreeMap::new(),
         code_is_taken: false,
         head: Seq(10),
         change_seq: Seq(5),
@@ -229,11 +230,23 @@ fn names_have_a_length_and_codes_a_cooldown() {
     check(&facts(), "ada", &name("New"), Ok(1));
     check(&facts(), "ada", &name("Group"), Ok(0));
     check(&facts(), "max", &name("New"), Err(Reason::NotGroupAdmin));
-    for bad in ["", "  ", "a\nb", &"x".repeat(65)] {
+    for bad in ["", "  ", "a\nb", "\u{200b}\u{2060}", "\u{202e}\u{3164}", &"x".repeat(65)] {
         check(&facts(), "ada", &name(bad), Err(Reason::BadGroupName));
     }
     let code = GroupAct::ResetCode(JoinCode::random([3; 8]));
     check(&facts(), "ada", &code, Err(Reason::CooldownNotReached));
+}
+
+#[test]
+fn a_mute_outlasts_leaving_and_an_owner_speaks() {
+    let mut facts = facts();
+    facts.members.get_mut(&user("max")).unwrap().muted_until = NOW.plus(9);
+    let left = decided(&facts, "max", &GroupAct::Leave).unwrap();
+    assert_eq!(left.mutes, [(user("max"), NOW.plus(9))]);
+    facts.members.remove(&user("max"));
+    facts.mutes.insert(user("max"), NOW.plus(9));
+    let back = decided(&facts, "max", &GroupAct::Join { message: String::new() }).unwrap();
+    assert_eq!(back.joined[0].0.muted_until, NOW.plus(9));
 }
 
 #[test]

@@ -86,11 +86,18 @@ fn well_formed(rules: &Rules, content: &Content) -> Result<(), Reason> {
     Ok(())
 }
 
-/// White space and characters without width: a message of these alone looks empty.
-fn says_nothing(c: char) -> bool {
-    c.is_whitespace()
-        || c.is_control()
-        || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2060}'..='\u{2064}' | '\u{feff}' | '\u{00ad}')
+/// White space and characters without width or ink: a text of these alone looks empty.
+pub(crate) fn says_nothing(c: char) -> bool {
+    let is_invisible = matches!(
+        c,
+        '\u{200b}'..='\u{200f}'
+            | '\u{202a}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}'
+            | '\u{3164}'
+            | '\u{feff}'
+            | '\u{00ad}'
+    );
+    c.is_whitespace() || c.is_control() || is_invisible
 }
 
 #[cfg(test)]

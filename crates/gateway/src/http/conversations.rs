@@ -3,28 +3,62 @@
 use std::sync::Arc;
 
 use axum::extract::State;
-use axum::response::Response;
 use nexo_chat::conversations::{self as listing, Which};
 use nexo_chat::ids::{ConversationId, Seq};
 use nexo_chat::model::{Caller, SettingsChange};
 use nexo_chat::{Chat, Error, Reason, read};
 use nexo_wire::http::Nothing;
-use nexo_wire::snake::{Chosen, ConversationInfo, Conversations, Cursor, ReadState};
-use nexo_wire::words;
+use nexo_wire::snake::{Chosen, ConversationInfo, Conversations, Cursor, ReadState, Unread};
+use nexo_wire::{shapes, words};
 use serde::Deserialize;
-use serde_json::json;
+use utoipa::{IntoParams, ToSchema};
 
-use super::answer::{Asked, Authenticated, Body, Given, Params};
+use super::answer::{Answer, Asked};
+use super::paths::{Paths, paths};
 use super::reading::{after, limit};
+use super::taken::{Authenticated, Body, Given, Params};
 use crate::gateway::Gateway;
 
 type Shared = State<Arc<Gateway>>;
 
-#[derive(Deserialize)]
-pub(super) struct ListParams {
+/// The paths of conversations under document 003's names.
+pub(super) fn paths(paths: &mut Paths) {
+    paths.group("Conversations", "What you talk in, how far you have read, and what you chose.");
+    paths! { paths:
+        GET "/conversation/list" list, "Lists your conversations: pinned ones first, then the latest."
+            [ConversationNotFound]
+        POST "/conversation/list" list, "Lists your conversations, asked by a body."
+            [ConversationNotFound]
+        GET "/conversation/all" all, "Lists up to 1,000 conversations at once." [ConversationNotFound]
+        POST "/conversation/all" all, "Lists up to 1,000 conversations at once, asked by a body."
+            [ConversationNotFound]
+        GET "/conversation/info" info, "Shows one of your conversations." [ConversationNotFound]
+        PUT "/conversation/update" update, "Pins a conversation, or chooses what you hear of it."
+            [ConversationNotFound]
+        POST "/conversation/delete" delete,
+            "Dissolves the group of a conversation; private ones cannot be deleted."
+            [ConversationNotFound CannotDeletePrivate GroupNotFound GroupDissolved NotGroupMember
+             NotGroupOwner]
+        POST "/conversation/mark_read" mark_read, "Marks everything up to a message as read."
+            [ConversationNotFound]
+        GET "/conversation/max_read_seq" max_read_seq, "Tells how far you have read."
+            [ConversationNotFound]
+        GET "/conversation/unread_count" unread_count,
+            "Counts what is unread, from where you have read or from `read_seq`."
+            [ConversationNotFound]
+        GET "/conversation/unread_total" unread_total, "Counts what is unread everywhere." []
+    }
+}
+
+#[derive(Deserialize, IntoParams, ToSchema)]
+struct ListParams {
     #[serde(default)]
     with_last_message: bool,
+    /// How many at most: 1 to 100 of the list, 1 to 1,000 of all.
+    #[param(minimum = 1, maximum = 1000)]
+    #[schema(minimum = 1, maximum = 1000)]
     limit: Option<usize>,
+    /// With the two others, `next_cursor` of the page before.
     cursor_updated_at: Option<u64>,
     cursor_conversation_id: Option<String>,
     cursor_pinned: Option<bool>,
@@ -52,37 +86,43 @@ impl ListParams {
     }
 }
 
-pub(super) async fn list(
+async fn list(
     State(gateway): Shared,
     asked: Asked,
     Authenticated(caller): Authenticated,
     Given(params): Given<ListParams>,
-) -> Response {
+) -> Answer<Conversations> {
     asked.answer(params.page(&gateway.chat, &caller, 20, 100).await)
 }
 
 /// The list in one go, for those who have no more than so many.
-pub(super) async fn all(
+async fn all(
     State(gateway): Shared,
     asked: Asked,
     Authenticated(caller): Authenticated,
     Given(params): Given<ListParams>,
-) -> Response {
+) -> Answer<Conversations> {
     asked.answer(params.page(&gateway.chat, &caller, 1000, 1000).await)
 }
 
-#[derive(Deserialize)]
-pub(super) struct OneParams {
+#[derive(Deserialize, IntoParams)]
+struct OneParams {
     conversation_id: String,
+}
+
+#[derive(Deserialize, IntoParams)]
+struct UnreadParams {
+    conversation_id: String,
+    /// As if this were the last message you have read.
     read_seq: Option<u64>,
 }
 
-pub(super) async fn info(
+async fn info(
     State(gateway): Shared,
     asked: Asked,
     Authenticated(caller): Authenticated,
     Params(params): Params<OneParams>,
-) -> Response {
+) -> Answer<ConversationInfo> {
     let found = async {
         let conversation = ConversationId::parse(&params.conversation_id)?;
         let standing = read::standing(&gateway.chat, &caller, &conversation).await?;
@@ -93,18 +133,19 @@ pub(super) async fn info(
     asked.answer(found.await)
 }
 
-#[derive(Deserialize)]
-pub(super) struct MarkReadBody {
+#[derive(Deserialize, ToSchema)]
+struct MarkReadBody {
     conversation_id: String,
+    /// The last message you have read; beyond the end is the end.
     read_seq: u64,
 }
 
-pub(super) async fn mark_read(
+async fn mark_read(
     State(gateway): Shared,
     asked: Asked,
     Authenticated(caller): Authenticated,
     Body(body): Body<MarkReadBody>,
-) -> Response {
+) -> Answer<ReadState> {
     let marked = async {
         let conversation = ConversationId::parse(&body.conversation_id)?;
         let chat = &gateway.chat;
@@ -115,25 +156,29 @@ pub(super) async fn mark_read(
     asked.answer(marked.await)
 }
 
-#[derive(Deserialize)]
-pub(super) struct UpdateParams {
+#[derive(Deserialize, IntoParams)]
+struct UpdateParams {
+    /// Here or in the body.
     conversation_id: Option<String>,
 }
 
-#[derive(Deserialize)]
-pub(super) struct UpdateBody {
+#[derive(Deserialize, ToSchema)]
+struct SettingsBody {
+    /// Here or in the query.
     conversation_id: Option<String>,
+    /// 0 normal, 1 silent, 2 blocked: nothing is pushed.
+    #[schema(schema_with = shapes::receive_number)]
     recv_msg_opt: Option<i64>,
     is_pinned: Option<bool>,
 }
 
-pub(super) async fn update(
+async fn update(
     State(gateway): Shared,
     asked: Asked,
     Authenticated(caller): Authenticated,
     Params(params): Params<UpdateParams>,
-    Body(body): Body<UpdateBody>,
-) -> Response {
+    Body(body): Body<SettingsBody>,
+) -> Answer<Chosen> {
     let updated = async {
         let id = params.conversation_id.or(body.conversation_id).ok_or(Reason::InvalidParam)?;
         let conversation = ConversationId::parse(&id)?;
@@ -146,17 +191,17 @@ pub(super) async fn update(
     asked.answer(updated.await)
 }
 
-#[derive(Deserialize)]
-pub(super) struct DeleteBody {
+#[derive(Deserialize, ToSchema)]
+struct DeleteBody {
     conversation_id: String,
 }
 
-pub(super) async fn delete(
+async fn delete(
     State(gateway): Shared,
     asked: Asked,
     Authenticated(caller): Authenticated,
     Body(body): Body<DeleteBody>,
-) -> Response {
+) -> Answer<Nothing> {
     let deleted = async {
         let conversation = ConversationId::parse(&body.conversation_id)?;
         listing::delete(&gateway.chat, &caller, &conversation).await?;
@@ -165,12 +210,12 @@ pub(super) async fn delete(
     asked.answer(deleted.await)
 }
 
-pub(super) async fn max_read_seq(
+async fn max_read_seq(
     State(gateway): Shared,
     asked: Asked,
     Authenticated(caller): Authenticated,
     Params(params): Params<OneParams>,
-) -> Response {
+) -> Answer<ReadState> {
     let found = async {
         let conversation = ConversationId::parse(&params.conversation_id)?;
         let standing = read::standing(&gateway.chat, &caller, &conversation).await?;
@@ -179,12 +224,12 @@ pub(super) async fn max_read_seq(
     asked.answer(found.await)
 }
 
-pub(super) async fn unread_count(
+async fn unread_count(
     State(gateway): Shared,
     asked: Asked,
     Authenticated(caller): Authenticated,
-    Params(params): Params<OneParams>,
-) -> Response {
+    Params(params): Params<UnreadParams>,
+) -> Answer<Unread> {
     let found = async {
         let conversation = ConversationId::parse(&params.conversation_id)?;
         let standing = read::standing(&gateway.chat, &caller, &conversation).await?;
@@ -192,16 +237,16 @@ pub(super) async fn unread_count(
             Some(read) => read::unread_from(&gateway.chat, &caller, standing, Seq(read)).await?,
             None => standing.unread(),
         };
-        Ok::<_, Error>(json!({ "unread_count": unread }))
+        Ok::<_, Error>(Unread { unread_count: unread })
     };
     asked.answer(found.await)
 }
 
-pub(super) async fn unread_total(
+async fn unread_total(
     State(gateway): Shared,
     asked: Asked,
     Authenticated(caller): Authenticated,
-) -> Response {
+) -> Answer<Unread> {
     let total = read::unread_total(&gateway.chat, &caller).await;
-    asked.answer(total.map(|total| json!({ "unread_count": total })))
+    asked.answer(total.map(|unread_count| Unread { unread_count }))
 }

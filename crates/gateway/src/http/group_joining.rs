@@ -3,38 +3,66 @@
 use std::sync::Arc;
 
 use axum::extract::State;
-use axum::response::Response;
 use nexo_chat::ids::{GroupId, UserId};
 use nexo_chat::membership::GroupAct;
 use nexo_chat::{Error, Reason, group};
-use nexo_wire::groups::{GroupPage, JoinRequestInfo, Joined, read_request_id, request_id};
+use nexo_wire::groups::{GroupPage, JoinDecided, JoinRequestInfo, Joined, read_request_id};
 use serde::Deserialize;
-use serde_json::json;
+use utoipa::{IntoParams, ToSchema};
 
-use super::answer::{Asked, Authenticated, Body, Params};
-use super::groups::{by_id_or_code, cursor, group_id, user_id};
+use super::answer::{Answer, Asked};
+use super::groups::{ACTING, by_id_or_code, cursor, group_id, user_id};
+use super::paths::{Paths, paths};
 use super::reading::limit;
+use super::taken::{Authenticated, Body, Params};
 use crate::gateway::Gateway;
 
 type Shared = State<Arc<Gateway>>;
 
-#[derive(Deserialize)]
-pub(super) struct JoinBody {
+/// What asking to come in may be refused for.
+const JOINING: [Reason; 8] = [
+    Reason::MissingGroupId,
+    Reason::GroupNotFound,
+    Reason::GroupDissolved,
+    Reason::AlreadyMember,
+    Reason::JoinNotAllowed,
+    Reason::BodyTooLong,
+    Reason::TooManyJoinRequests,
+    Reason::GroupFull,
+];
+
+/// The paths of coming in.
+pub(super) fn paths(paths: &mut Paths) {
+    paths! { paths:
+        POST "/group/join" join, "Joins a group, or asks to be let in.", JOINING []
+        POST "/group/join_request" join, "Joins a group, or asks to be let in, as `/group/join`.", JOINING []
+        GET "/group/join_requests" requests, "Lists who waits to be let in. For owner and admins.",
+            ACTING [NotGroupAdmin]
+        POST "/group/join_decide" decide, "Lets somebody in, or not. For owner and admins.",
+            ACTING [InvalidParam UserNotFound JoinRequestNotFound NotGroupAdmin GroupFull]
+    }
+}
+
+#[derive(Deserialize, ToSchema)]
+struct JoinBody {
+    /// The group, or else its code.
     group_id: Option<String>,
     group_code: Option<String>,
+    /// What those read who decide.
     #[serde(default)]
+    #[schema(max_length = 256)]
     message: String,
 }
 
-pub(super) async fn join(
+async fn join(
     State(gateway): Shared,
     asked: Asked,
     Authenticated(caller): Authenticated,
     Body(body): Body<JoinBody>,
-) -> Response {
+) -> Answer<Joined> {
     let joined = async {
         let (id, code) = (body.group_id.as_deref(), body.group_code.as_deref());
-        let id = by_id_or_code(&gateway.chat, id, code).await?;
+        let id = by_id_or_code(&gateway.chat, &caller, id, code).await?;
         let act = GroupAct::Join { message: body.message };
         let decided = group::act(&gateway.chat, &caller, &id, act).await?;
         let is_in = decided.joined.contains(&caller.user);
@@ -43,19 +71,22 @@ pub(super) async fn join(
     asked.answer(joined.await)
 }
 
-#[derive(Deserialize)]
-pub(super) struct RequestsParams {
+#[derive(Deserialize, IntoParams)]
+struct RequestsParams {
+    #[param(value_type = String)]
     group_id: Option<String>,
+    /// `next_cursor` of the page before.
     cursor: Option<String>,
+    #[param(minimum = 1, maximum = 1000, default = 100)]
     limit: Option<usize>,
 }
 
-pub(super) async fn requests(
+async fn requests(
     State(gateway): Shared,
     asked: Asked,
     Authenticated(caller): Authenticated,
     Params(params): Params<RequestsParams>,
-) -> Response {
+) -> Answer<GroupPage<JoinRequestInfo>> {
     let found = async {
         let id = group_id(params.group_id.as_deref())?;
         let limit = limit(params.limit, 100, 1000)?;
@@ -72,12 +103,14 @@ pub(super) async fn requests(
     asked.answer(found.await)
 }
 
-#[derive(Deserialize)]
-pub(super) struct DecideBody {
+#[derive(Deserialize, ToSchema)]
+struct DecideBody {
+    /// The request, or else the group and who waits.
     request_id: Option<String>,
     group_id: Option<String>,
     user_id: Option<String>,
     accept: Option<bool>,
+    /// `accept` or `reject`, for those who do not say `accept: true` or `false`.
     action: Option<String>,
 }
 
@@ -101,19 +134,17 @@ impl DecideBody {
     }
 }
 
-pub(super) async fn decide(
+async fn decide(
     State(gateway): Shared,
     asked: Asked,
     Authenticated(caller): Authenticated,
     Body(body): Body<DecideBody>,
-) -> Response {
+) -> Answer<JoinDecided> {
     let decided = async {
         let ((id, user), accept) = (body.request()?, body.accept()?);
-        let request = request_id(&id, &user);
-        let act = GroupAct::Answer { user, accept };
+        let act = GroupAct::Answer { user: user.clone(), accept };
         group::act(&gateway.chat, &caller, &id, act).await?;
-        let status = if accept { "accepted" } else { "rejected" };
-        Ok::<_, Error>(json!({ "request_id": request, "group_id": id.as_str(), "status": status }))
+        Ok::<_, Error>(JoinDecided::new(&id, &user, accept))
     };
     asked.answer(decided.await)
 }

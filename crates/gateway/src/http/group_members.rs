@@ -3,24 +3,48 @@
 use std::sync::Arc;
 
 use axum::extract::State;
-use axum::response::Response;
 use nexo_chat::ids::{Millis, UserId};
 use nexo_chat::membership::{Group, GroupAct, GroupMember, Role};
 use nexo_chat::model::Caller;
 use nexo_chat::store::Decided;
 use nexo_chat::{Chat, Error, Reason, group};
-use nexo_wire::groups::{GroupPage, MemberInfo};
+use nexo_wire::groups::{GroupPage, Invited, MemberInfo};
 use nexo_wire::http::Nothing;
 use nexo_wire::words;
 use serde::Deserialize;
-use serde_json::json;
+use utoipa::{IntoParams, ToSchema};
 
-use super::answer::{Asked, Authenticated, Body, Params};
-use super::groups::{GroupBody, cursor, group_id, user_id, user_ids};
+use super::answer::{Answer, Asked};
+use super::groups::{ACTING, GroupBody, cursor, group_id, user_id, user_ids};
+use super::paths::{Paths, paths};
 use super::reading::limit;
+use super::taken::{Authenticated, Body, Params};
 use crate::gateway::Gateway;
 
 type Shared = State<Arc<Gateway>>;
+
+/// The paths of a group's people.
+pub(super) fn paths(paths: &mut Paths) {
+    paths! { paths:
+        GET "/group/members" members, "Lists who is in a group. For members.", ACTING []
+        GET "/group/member" member, "Shows one member. For members.",
+            ACTING [UserNotFound TargetNotMember]
+        POST "/group/invite" invite, "Brings people in; those who are in already are skipped.",
+            ACTING [InvalidParam UserNotFound TooManyUsers GroupFull NotGroupAdmin]
+        POST "/group/quit" leave, "Leaves a group. Not for the owner.", ACTING [OwnerMustTransfer]
+        POST "/group/leave" leave, "Leaves a group, as `/group/quit`.", ACTING [OwnerMustTransfer]
+        POST "/group/kick" kick, "Puts somebody out: the owner anybody, admins members.",
+            ACTING [UserNotFound TargetNotMember TargetIsSelf NotGroupAdmin CannotTouchOwner
+                    CannotTouchAdmin]
+        POST "/group/set_role" set_role, "Makes somebody an admin or a member again. For the owner.",
+            ACTING [InvalidParam UserNotFound TargetNotMember TargetIsSelf NotGroupOwner TooManyAdmins]
+        POST "/group/transfer" transfer, "Gives the group to another member. For the owner.",
+            ACTING [UserNotFound TargetNotMember TargetIsSelf NotGroupOwner]
+        POST "/group/mute" mute, "Lets somebody not speak for a while: the owner anybody, admins members.",
+            ACTING [InvalidParam UserNotFound TargetNotMember TargetIsSelf NotGroupAdmin
+                    CannotTouchOwner CannotTouchAdmin]
+    }
+}
 
 /// For ever: the largest whole number that every JSON reader keeps.
 const FOR_EVER: Millis = Millis(9_007_199_254_740_991);
@@ -33,19 +57,22 @@ async fn shown(chat: &Chat, group: &Group, member: &GroupMember) -> Result<Membe
     Ok(MemberInfo::new(group, member, account.as_deref()))
 }
 
-#[derive(Deserialize)]
-pub(super) struct MembersParams {
+#[derive(Deserialize, IntoParams)]
+struct MembersParams {
+    #[param(value_type = String)]
     group_id: Option<String>,
+    /// `next_cursor` of the page before.
     cursor: Option<String>,
+    #[param(minimum = 1, maximum = 1000, default = 100)]
     limit: Option<usize>,
 }
 
-pub(super) async fn members(
+async fn members(
     State(gateway): Shared,
     asked: Asked,
     Authenticated(caller): Authenticated,
     Params(params): Params<MembersParams>,
-) -> Response {
+) -> Answer<GroupPage<MemberInfo>> {
     let found = async {
         let chat = &gateway.chat;
         let id = group_id(params.group_id.as_deref())?;
@@ -63,19 +90,20 @@ pub(super) async fn members(
     asked.answer(found.await)
 }
 
-#[derive(Deserialize)]
-pub(super) struct MemberParams {
+#[derive(Deserialize, IntoParams)]
+struct MemberParams {
+    #[param(value_type = String)]
     group_id: Option<String>,
     user_id: String,
 }
 
 /// One member, for members.
-pub(super) async fn member(
+async fn member(
     State(gateway): Shared,
     asked: Asked,
     Authenticated(caller): Authenticated,
     Params(params): Params<MemberParams>,
-) -> Response {
+) -> Answer<MemberInfo> {
     let found = async {
         let chat = &gateway.chat;
         let id = group_id(params.group_id.as_deref())?;
@@ -88,19 +116,21 @@ pub(super) async fn member(
     asked.answer(found.await)
 }
 
-#[derive(Deserialize)]
-pub(super) struct InviteBody {
+#[derive(Deserialize, ToSchema)]
+struct InviteBody {
+    #[schema(value_type = String)]
     group_id: Option<String>,
+    #[schema(min_items = 1)]
     user_ids: Vec<String>,
 }
 
 /// Those who are in already are skipped; the answer tells who came.
-pub(super) async fn invite(
+async fn invite(
     State(gateway): Shared,
     asked: Asked,
     Authenticated(caller): Authenticated,
     Body(body): Body<InviteBody>,
-) -> Response {
+) -> Answer<Invited> {
     let invited = async {
         let id = group_id(body.group_id.as_deref())?;
         let users = user_ids(&body.user_ids)?;
@@ -108,25 +138,25 @@ pub(super) async fn invite(
             return Err(Error::from(Reason::InvalidParam));
         }
         let decided = group::act(&gateway.chat, &caller, &id, GroupAct::Invite(users)).await?;
-        let joined: Vec<&str> = decided.joined.iter().map(UserId::as_str).collect();
-        Ok(json!({ "joined": joined }))
+        Ok(Invited::from(&decided.joined[..]))
     };
     asked.answer(invited.await)
 }
 
-pub(super) async fn leave(
+async fn leave(
     State(gateway): Shared,
     asked: Asked,
     Authenticated(caller): Authenticated,
     Body(body): Body<GroupBody>,
-) -> Response {
+) -> Answer<Nothing> {
     let left = body.act(&gateway.chat, &caller, GroupAct::Leave).await;
     asked.answer(left.map(|_| Nothing))
 }
 
 /// A request about one person of a group.
-#[derive(Deserialize)]
-pub(super) struct TargetBody {
+#[derive(Deserialize, ToSchema)]
+struct TargetBody {
+    #[schema(value_type = String)]
     group_id: Option<String>,
     user_id: String,
 }
@@ -143,28 +173,28 @@ impl TargetBody {
     }
 }
 
-pub(super) async fn kick(
+async fn kick(
     State(gateway): Shared,
     asked: Asked,
     Authenticated(caller): Authenticated,
     Body(body): Body<TargetBody>,
-) -> Response {
+) -> Answer<Nothing> {
     let kicked = body.act(&gateway.chat, &caller, GroupAct::Kick).await;
     asked.answer(kicked.map(|_| Nothing))
 }
 
-pub(super) async fn transfer(
+async fn transfer(
     State(gateway): Shared,
     asked: Asked,
     Authenticated(caller): Authenticated,
     Body(body): Body<TargetBody>,
-) -> Response {
+) -> Answer<Nothing> {
     let given = body.act(&gateway.chat, &caller, GroupAct::Transfer).await;
     asked.answer(given.map(|_| Nothing))
 }
 
 /// A role by its number or its word.
-#[derive(Deserialize)]
+#[derive(Deserialize, ToSchema)]
 #[serde(untagged)]
 enum GivenRole {
     Number(i64),
@@ -181,19 +211,20 @@ impl GivenRole {
     }
 }
 
-#[derive(Deserialize)]
-pub(super) struct RoleBody {
+#[derive(Deserialize, ToSchema)]
+struct RoleBody {
     #[serde(flatten)]
     target: TargetBody,
+    /// 0 or `member`, 1 or `admin`.
     role: GivenRole,
 }
 
-pub(super) async fn set_role(
+async fn set_role(
     State(gateway): Shared,
     asked: Asked,
     Authenticated(caller): Authenticated,
     Body(body): Body<RoleBody>,
-) -> Response {
+) -> Answer<Nothing> {
     let set = async {
         let role = body.role.read()?;
         body.target.act(&gateway.chat, &caller, |user| GroupAct::SetRole(user, role)).await
@@ -201,19 +232,21 @@ pub(super) async fn set_role(
     asked.answer(set.await.map(|_| Nothing))
 }
 
-#[derive(Deserialize)]
-pub(super) struct MuteBody {
+#[derive(Deserialize, ToSchema)]
+struct MuteBody {
     #[serde(flatten)]
     target: TargetBody,
+    /// Up to a year; -1 is for ever, 0 ends it.
+    #[schema(minimum = -1, maximum = 31_536_000)]
     seconds: i64,
 }
 
-pub(super) async fn mute(
+async fn mute(
     State(gateway): Shared,
     asked: Asked,
     Authenticated(caller): Authenticated,
     Body(body): Body<MuteBody>,
-) -> Response {
+) -> Answer<Nothing> {
     let muted = async {
         let until = muted_until(body.seconds, gateway.chat.clock.now())?;
         body.target.act(&gateway.chat, &caller, |user| GroupAct::Mute(user, until)).await

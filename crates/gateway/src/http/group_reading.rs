@@ -3,20 +3,34 @@
 use std::sync::Arc;
 
 use axum::extract::State;
-use axum::response::Response;
 use nexo_chat::conversations::{self as listing, Which};
 use nexo_chat::ids::{ConversationId, GroupId, Seq};
 use nexo_chat::model::Caller;
 use nexo_chat::{Chat, Error, Reason, read};
 use nexo_wire::camel::{GroupLine, MessageEntity};
 use serde::Deserialize;
+use utoipa::IntoParams;
 
-use super::answer::{Asked, Authenticated, Params};
+use super::answer::{Answers, Asked};
 use super::groups::group_id;
+use super::paths::{Paths, paths};
 use super::reading::{after, limit};
+use super::taken::{Authenticated, Params};
 use crate::gateway::Gateway;
 
 type Shared = State<Arc<Gateway>>;
+
+/// The paths of what was said in groups.
+pub(super) fn paths(paths: &mut Paths) {
+    paths! { paths:
+        GET "/group/message/cursor" cursor, "Reads backwards: messages before `lastSeq`, newest first."
+            [MissingGroupId GroupNotFound NotGroupMember]
+        GET "/group/message/since" since, "Reads on: messages after `sinceSeq`, oldest first."
+            [MissingGroupId GroupNotFound NotGroupMember]
+        GET "/group/conversation/cursor" conversations, "Lists the conversations of groups."
+            [GroupNotFound]
+    }
+}
 
 /// The conversation of a group the caller is or was in. Whoever never was learns nothing of it, not
 /// even whether there is such a group.
@@ -31,20 +45,22 @@ async fn conversation(
     Ok(conversation)
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, IntoParams)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct CursorParams {
+struct CursorParams {
+    #[param(value_type = String)]
     group_id: Option<String>,
+    #[param(minimum = 1, maximum = 100, default = 20)]
     limit: Option<usize>,
     last_seq: Option<u64>,
 }
 
-pub(super) async fn cursor(
+async fn cursor(
     State(gateway): Shared,
     asked: Asked,
     Authenticated(caller): Authenticated,
     Params(params): Params<CursorParams>,
-) -> Response {
+) -> Answers<MessageEntity> {
     let found = async {
         let limit = limit(params.limit, 20, 100)?;
         let group = params.group_id.as_deref();
@@ -55,21 +71,23 @@ pub(super) async fn cursor(
     asked.list(found.await, |it| Some(MessageEntity::from(&**it)))
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, IntoParams)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct SinceParams {
+struct SinceParams {
+    #[param(value_type = String)]
     group_id: Option<String>,
+    #[param(minimum = 1, maximum = 200, default = 50)]
     limit: Option<usize>,
     #[serde(default)]
     since_seq: u64,
 }
 
-pub(super) async fn since(
+async fn since(
     State(gateway): Shared,
     asked: Asked,
     Authenticated(caller): Authenticated,
     Params(params): Params<SinceParams>,
-) -> Response {
+) -> Answers<MessageEntity> {
     let found = async {
         let limit = limit(params.limit, 50, 200)?;
         let group = params.group_id.as_deref();
@@ -79,10 +97,12 @@ pub(super) async fn since(
     asked.list(found.await, |it| Some(MessageEntity::from(&**it)))
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, IntoParams)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct ConversationParams {
+struct ConversationParams {
+    #[param(minimum = 1, maximum = 100, default = 20)]
     limit: Option<usize>,
+    /// With `lastId`, the last line of the page before.
     last_updated_at: Option<u64>,
     last_id: Option<String>,
 }
@@ -93,12 +113,12 @@ fn last_line(id: &str) -> Result<ConversationId, Reason> {
     ConversationId::parse(id).or_else(|_| Ok(GroupId::parse(id)?.conversation()))
 }
 
-pub(super) async fn conversations(
+async fn conversations(
     State(gateway): Shared,
     asked: Asked,
     Authenticated(caller): Authenticated,
     Params(params): Params<ConversationParams>,
-) -> Response {
+) -> Answers<GroupLine> {
     let found = async {
         let limit = limit(params.limit, 20, 100)?;
         let last = params.last_id.as_deref().map(last_line).transpose()?;

@@ -3,24 +3,51 @@
 use std::sync::Arc;
 
 use axum::extract::State;
-use axum::response::Response;
 use nexo_chat::group::{self, Wanted};
 use nexo_chat::ids::{GroupId, UserId};
 use nexo_chat::membership::{Group, GroupAct, GroupChange, GroupProfile, History, Joining};
 use nexo_chat::model::Caller;
 use nexo_chat::store::Decided;
 use nexo_chat::{Chat, Error, Reason};
-use nexo_wire::groups::{GroupInfo, GroupPage};
+use nexo_wire::groups::{GroupCode, GroupInfo, GroupPage};
 use nexo_wire::http::Nothing;
-use nexo_wire::words;
+use nexo_wire::{shapes, words};
 use serde::Deserialize;
-use serde_json::json;
+use utoipa::{IntoParams, ToSchema};
 
-use super::answer::{Asked, Authenticated, Body, Params};
+use super::answer::{Answer, Asked};
+use super::paths::{Paths, paths};
 use super::reading::limit;
+use super::taken::{Authenticated, Body, Params};
 use crate::gateway::Gateway;
 
 type Shared = State<Arc<Gateway>>;
+
+/// What anything done to a group may be refused for.
+pub(super) const ACTING: [Reason; 4] =
+    [Reason::MissingGroupId, Reason::GroupNotFound, Reason::GroupDissolved, Reason::NotGroupMember];
+
+/// The paths of groups as such.
+pub(super) fn paths(paths: &mut Paths) {
+    paths.group("Groups", "Groups, who is in them, and what was said there.");
+    paths! { paths:
+        POST "/group/create" create, "Makes a group; you own it."
+            [InvalidParam BadGroupName BadGroupProfile UserNotFound TooManyUsers GroupFull]
+        GET "/group/info" info, "Shows a group by its id or by its code; members see more."
+            [MissingGroupId GroupNotFound GroupDissolved]
+        GET "/group/joined" joined, "Lists the groups you are in." []
+        PUT "/group/update" update, "Changes a group: what is given is taken, the rest stays. For owner and admins.",
+            ACTING [InvalidParam BadGroupName BadGroupProfile NotGroupAdmin]
+        POST "/group/mute_all" mute_all, "Lets only owner and admins speak, or everybody again. For owner and admins.",
+            ACTING [NotGroupAdmin]
+        POST "/group/reset_code" reset_code, "Makes a new join code, once a day. For owner and admins.",
+            ACTING [NotGroupAdmin CooldownNotReached]
+        POST "/group/dissolve" dissolve, "Ends a group; what was said stays. For the owner.",
+            ACTING [NotGroupOwner]
+        POST "/group/dismiss" dismiss, "Ends a group and forgets its profile; what was said stays. For the owner.",
+            ACTING [NotGroupOwner]
+    }
+}
 
 /// The group a request names.
 pub(super) fn group_id(given: Option<&str>) -> Result<GroupId, Reason> {
@@ -49,11 +76,12 @@ pub(super) fn cursor<T>(
 /// A group by its id, or by the code that leads to it.
 pub(super) async fn by_id_or_code(
     chat: &Chat,
+    caller: &Caller,
     id: Option<&str>,
     code: Option<&str>,
 ) -> Result<GroupId, Error> {
     match (id.filter(|id| !id.is_empty()), code) {
-        (None, Some(code)) => group::by_code(chat, code).await,
+        (None, Some(code)) => group::by_code(chat, caller, code).await,
         (id, _) => Ok(group_id(id)?),
     }
 }
@@ -72,9 +100,11 @@ fn read_history(word: Option<&str>) -> Result<Option<History>, Reason> {
     word.map(|word| words::read_history(word).ok_or(Reason::InvalidParam)).transpose()
 }
 
-#[derive(Deserialize)]
-pub(super) struct CreateBody {
+#[derive(Deserialize, ToSchema)]
+#[schema(example = json!({ "name": "Friends", "member_ids": ["bob"] }))]
+struct CreateGroupBody {
     #[serde(default)]
+    #[schema(required, min_length = 1, max_length = 64)]
     name: String,
     #[serde(default)]
     introduction: String,
@@ -86,11 +116,15 @@ pub(super) struct CreateBody {
     extra: String,
     #[serde(default)]
     member_ids: Vec<String>,
+    /// How one comes in.
+    #[schema(schema_with = shapes::joining)]
     join_type: Option<String>,
+    /// What newcomers see: from when they joined, or all of it.
+    #[schema(schema_with = shapes::history)]
     history: Option<String>,
 }
 
-impl CreateBody {
+impl CreateGroupBody {
     fn wanted(self) -> Result<Wanted, Reason> {
         let Self { name, introduction, announcement, avatar, extra, .. } = self;
         Ok(Wanted {
@@ -103,12 +137,12 @@ impl CreateBody {
     }
 }
 
-pub(super) async fn create(
+async fn create(
     State(gateway): Shared,
     asked: Asked,
     Authenticated(caller): Authenticated,
-    Body(body): Body<CreateBody>,
-) -> Response {
+    Body(body): Body<CreateGroupBody>,
+) -> Answer<GroupInfo> {
     let created = async {
         let group = group::create(&gateway.chat, &caller, body.wanted()?).await?;
         shown(&gateway.chat, &caller, &group).await
@@ -116,39 +150,41 @@ pub(super) async fn create(
     asked.answer(created.await)
 }
 
-#[derive(Deserialize)]
-pub(super) struct InfoParams {
+#[derive(Deserialize, IntoParams)]
+struct InfoParams {
     group_id: Option<String>,
     group_code: Option<String>,
 }
 
-pub(super) async fn info(
+async fn info(
     State(gateway): Shared,
     asked: Asked,
     Authenticated(caller): Authenticated,
     Params(params): Params<InfoParams>,
-) -> Response {
+) -> Answer<GroupInfo> {
     let found = async {
         let (id, code) = (params.group_id.as_deref(), params.group_code.as_deref());
-        let id = by_id_or_code(&gateway.chat, id, code).await?;
+        let id = by_id_or_code(&gateway.chat, &caller, id, code).await?;
         let (group, member) = group::info(&gateway.chat, &caller, &id).await?;
         Ok::<_, Error>(GroupInfo::new(&group, member.as_ref()))
     };
     asked.answer(found.await)
 }
 
-#[derive(Deserialize)]
-pub(super) struct JoinedParams {
+#[derive(Deserialize, IntoParams)]
+struct JoinedParams {
+    /// `next_cursor` of the page before.
     cursor: Option<String>,
+    #[param(minimum = 1, maximum = 1000, default = 100)]
     limit: Option<usize>,
 }
 
-pub(super) async fn joined(
+async fn joined(
     State(gateway): Shared,
     asked: Asked,
     Authenticated(caller): Authenticated,
     Params(params): Params<JoinedParams>,
-) -> Response {
+) -> Answer<GroupPage<GroupInfo>> {
     let found = async {
         let limit = limit(params.limit, 100, 1000)?;
         let after = cursor(params.cursor.as_deref(), GroupId::parse)?;
@@ -164,19 +200,23 @@ pub(super) async fn joined(
     asked.answer(found.await)
 }
 
-#[derive(Deserialize)]
-pub(super) struct UpdateBody {
+#[derive(Deserialize, ToSchema)]
+struct UpdateGroupBody {
+    #[schema(value_type = String)]
     group_id: Option<String>,
+    #[schema(min_length = 1, max_length = 64)]
     name: Option<String>,
     introduction: Option<String>,
     announcement: Option<String>,
     avatar: Option<String>,
     extra: Option<String>,
+    #[schema(schema_with = shapes::joining)]
     join_type: Option<String>,
+    #[schema(schema_with = shapes::history)]
     history: Option<String>,
 }
 
-impl UpdateBody {
+impl UpdateGroupBody {
     fn change(self) -> Result<GroupChange, Reason> {
         let joining = read_joining(self.join_type.as_deref())?;
         let history = read_history(self.history.as_deref())?;
@@ -185,12 +225,12 @@ impl UpdateBody {
     }
 }
 
-pub(super) async fn update(
+async fn update(
     State(gateway): Shared,
     asked: Asked,
     Authenticated(caller): Authenticated,
-    Body(body): Body<UpdateBody>,
-) -> Response {
+    Body(body): Body<UpdateGroupBody>,
+) -> Answer<GroupInfo> {
     let updated = async {
         let id = group_id(body.group_id.as_deref())?;
         let act = GroupAct::Update(body.change()?);
@@ -201,8 +241,9 @@ pub(super) async fn update(
 }
 
 /// A request that only names a group.
-#[derive(Deserialize)]
+#[derive(Deserialize, ToSchema)]
 pub(super) struct GroupBody {
+    #[schema(value_type = String)]
     group_id: Option<String>,
 }
 
@@ -219,50 +260,50 @@ impl GroupBody {
     }
 }
 
-#[derive(Deserialize)]
-pub(super) struct MuteAllBody {
+#[derive(Deserialize, ToSchema)]
+struct MuteAllBody {
     #[serde(flatten)]
     group: GroupBody,
     on: bool,
 }
 
-pub(super) async fn mute_all(
+async fn mute_all(
     State(gateway): Shared,
     asked: Asked,
     Authenticated(caller): Authenticated,
     Body(body): Body<MuteAllBody>,
-) -> Response {
+) -> Answer<Nothing> {
     let muted = body.group.act(&gateway.chat, &caller, GroupAct::MuteAll(body.on)).await;
     asked.answer(muted.map(|_| Nothing))
 }
 
-pub(super) async fn reset_code(
+async fn reset_code(
     State(gateway): Shared,
     asked: Asked,
     Authenticated(caller): Authenticated,
     Body(body): Body<GroupBody>,
-) -> Response {
+) -> Answer<GroupCode> {
     let act = GroupAct::ResetCode(group::draw_code(&gateway.chat));
     let reset = body.act(&gateway.chat, &caller, act).await;
-    asked.answer(reset.map(|decided| json!({ "group_code": decided.group.code.as_str() })))
+    asked.answer(reset.map(|decided| GroupCode::from(&*decided.group)))
 }
 
-pub(super) async fn dissolve(
+async fn dissolve(
     State(gateway): Shared,
     asked: Asked,
     Authenticated(caller): Authenticated,
     Body(body): Body<GroupBody>,
-) -> Response {
+) -> Answer<Nothing> {
     let ended = body.act(&gateway.chat, &caller, GroupAct::Dissolve).await;
     asked.answer(ended.map(|_| Nothing))
 }
 
-pub(super) async fn dismiss(
+async fn dismiss(
     State(gateway): Shared,
     asked: Asked,
     Authenticated(caller): Authenticated,
     Body(body): Body<GroupBody>,
-) -> Response {
+) -> Answer<Nothing> {
     let ended = body.act(&gateway.chat, &caller, GroupAct::Dismiss).await;
     asked.answer(ended.map(|_| Nothing))
 }

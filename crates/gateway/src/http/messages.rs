@@ -4,40 +4,82 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use axum::extract::State;
-use axum::http::request::Parts;
-use axum::response::Response;
 use nexo_chat::command::{Outgoing, Target};
 use nexo_chat::ids::{ClientMsgId, ConversationId, MessageId, Seq, UserId};
 use nexo_chat::model::Caller;
 use nexo_chat::read::Listed;
 use nexo_chat::{Chat, Error, Reason, read, recall as recalling, send as sending};
 use nexo_wire::camel::MessageEntity;
-use nexo_wire::mentions;
 use nexo_wire::snake::{
-    self, Mentioned, MessageInfo, Pulled, ReaderInfo, Readers, SESSION_GROUP, SESSION_PRIVATE,
+    self, MaxSeq, Mentioned, MessageInfo, Pulled, ReaderInfo, Readers, SESSION_GROUP,
+    SESSION_PRIVATE,
 };
+use nexo_wire::{mentions, shapes};
 use serde::Deserialize;
-use serde_json::json;
+use utoipa::{IntoParams, ToSchema};
 
-use super::answer::{Asked, Authenticated, Body, Params};
+use super::answer::{Answer, Asked};
 use super::groups::{cursor, group_id};
-use super::operations::is_operator;
+use super::operations::Operator;
+use super::paths::{Paths, paths};
 use super::reading::limit;
+use super::taken::{Authenticated, Body, Params};
 use crate::gateway::Gateway;
 
 type Shared = State<Arc<Gateway>>;
 
-#[derive(Deserialize)]
-pub(super) struct RecallBody {
+/// What a message may be refused for, whoever sends it.
+const SENDING: [Reason; 16] = [
+    Reason::InvalidParam,
+    Reason::MissingTo,
+    Reason::MissingGroupId,
+    Reason::UserNotFound,
+    Reason::GroupNotFound,
+    Reason::GroupDissolved,
+    Reason::MissingMsgId,
+    Reason::BadMsgId,
+    Reason::UnknownMsgType,
+    Reason::MissingBody,
+    Reason::BodyTooLong,
+    Reason::MentionNotMember,
+    Reason::TooManyMentions,
+    Reason::MessageNotFound,
+    Reason::ClientMsgIdConflict,
+    Reason::CannotSendToSelf,
+];
+
+/// The paths of messages.
+pub(super) fn paths(paths: &mut Paths) {
+    paths.group("Messages", "Saying something, taking it back, and reading what was said.");
+    paths! { paths:
+        POST "/msg/send" send, "Sends a message; it is on disk when this answers, and a retry gets the same answer.",
+            SENDING [NotGroupMember GroupSpeakMuted GroupMuted NotGroupAdmin]
+        POST "/msg/send_without_mark_read" send_without_mark_read,
+            "Sends a message and leaves unread what came before.",
+            SENDING [NotGroupMember GroupSpeakMuted GroupMuted NotGroupAdmin]
+        POST "/system/send" system, "Says something with the operator's own voice.", SENDING []
+        POST "/msg/recall" recall, "Takes a message back; its text is never served again."
+            [BadServerMsgId MessageNotFound NotMessageSender RevokeTimeout]
+        GET "/msg/pull" pull, "Reads a range of messages, oldest first." [ConversationNotFound]
+        GET "/msg/max_seq" max_seq, "Tells where a conversation ends for you." [ConversationNotFound]
+        GET "/msg/readers" readers, "Tells who has read a message."
+            [BadServerMsgId MessageNotFound NotGroupMember]
+        GET "/msg/mentions" mentioned, "Finds messages that speak to you in particular."
+            [ConversationNotFound]
+    }
+}
+
+#[derive(Deserialize, ToSchema)]
+struct RecallBody {
     server_msg_id: String,
 }
 
-pub(super) async fn recall(
+async fn recall(
     State(gateway): Shared,
     asked: Asked,
     Authenticated(caller): Authenticated,
     Body(body): Body<RecallBody>,
-) -> Response {
+) -> Answer<MessageEntity> {
     let recalled = async {
         let id = MessageId::parse(&body.server_msg_id)?;
         let message = recalling::recall(&gateway.chat, &caller, id).await?;
@@ -46,14 +88,26 @@ pub(super) async fn recall(
     asked.answer(recalled.await)
 }
 
-#[derive(Deserialize)]
-pub(super) struct SendBody {
+#[derive(Deserialize, ToSchema)]
+#[schema(example = json!({
+    "client_msg_id": "1", "session_type": 1, "recv_id": "bob", "msg_type": 1, "content": { "text": "Hello" },
+}))]
+struct SendBody {
+    /// Your name for this message, up to 128 bytes. The same name on every retry.
     client_msg_id: String,
+    /// Whom it is for, in a private conversation.
     recv_id: Option<String>,
+    /// Which group it is for.
     group_id: Option<String>,
+    /// 1 to a person, 2 to a group.
+    #[schema(schema_with = shapes::session_type)]
     session_type: i32,
+    /// 1 text, 2 image, 3 video, 4 audio, 5 file, 100 custom.
+    #[schema(schema_with = shapes::msg_type_number)]
     msg_type: i32,
+    /// Exactly one field, named after the type: `text`, `image`, `video`, `audio`, `file` or `custom`.
     content: BTreeMap<String, String>,
+    /// User ids, or `@all` by owner and admins.
     #[serde(default)]
     mentions: Vec<String>,
     reply_to_server_msg_id: Option<String>,
@@ -92,25 +146,22 @@ impl SendBody {
     }
 }
 
-pub(super) async fn send(
+async fn send(
     State(gateway): Shared,
     asked: Asked,
     Authenticated(caller): Authenticated,
     Body(body): Body<SendBody>,
-) -> Response {
+) -> Answer<MessageInfo> {
     asked.answer(body.send(&gateway.chat, &caller, true).await)
 }
 
 /// Something said with the operator's own voice.
-pub(super) async fn system(
+async fn system(
     State(gateway): Shared,
     asked: Asked,
-    parts: Parts,
+    _: Operator,
     Body(body): Body<SendBody>,
-) -> Response {
-    if !is_operator(gateway.options.system_token.as_ref(), &parts) {
-        return asked.refuse(Reason::Unauthorized);
-    }
+) -> Answer<MessageInfo> {
     let said = async {
         let saved = sending::system(&gateway.chat, body.outgoing(true)?).await?;
         Ok::<_, Error>(MessageInfo::from(&*saved.message))
@@ -119,32 +170,33 @@ pub(super) async fn system(
 }
 
 /// For those who speak without looking: what came before stays unread.
-pub(super) async fn send_without_mark_read(
+async fn send_without_mark_read(
     State(gateway): Shared,
     asked: Asked,
     Authenticated(caller): Authenticated,
     Body(body): Body<SendBody>,
-) -> Response {
+) -> Answer<MessageInfo> {
     asked.answer(body.send(&gateway.chat, &caller, false).await)
 }
 
-#[derive(Deserialize)]
-pub(super) struct PullParams {
+#[derive(Deserialize, IntoParams)]
+struct PullParams {
     conversation_id: String,
     #[serde(default)]
     begin_seq: u64,
     /// Zero is the end.
     #[serde(default)]
     end_seq: u64,
+    #[param(minimum = 1, maximum = 100, default = 100)]
     limit: Option<usize>,
 }
 
-pub(super) async fn pull(
+async fn pull(
     State(gateway): Shared,
     asked: Asked,
     Authenticated(caller): Authenticated,
     Params(params): Params<PullParams>,
-) -> Response {
+) -> Answer<Pulled> {
     let found = async {
         let conversation = ConversationId::parse(&params.conversation_id)?;
         let limit = limit(params.limit, 100, 100)?;
@@ -158,38 +210,40 @@ pub(super) async fn pull(
     asked.answer(found.await)
 }
 
-#[derive(Deserialize)]
-pub(super) struct MaxSeqParams {
+#[derive(Deserialize, IntoParams)]
+struct MaxSeqParams {
     conversation_id: String,
 }
 
-pub(super) async fn max_seq(
+async fn max_seq(
     State(gateway): Shared,
     asked: Asked,
     Authenticated(caller): Authenticated,
     Params(params): Params<MaxSeqParams>,
-) -> Response {
+) -> Answer<MaxSeq> {
     let found = async {
         let conversation = ConversationId::parse(&params.conversation_id)?;
         let standing = read::standing(&gateway.chat, &caller, &conversation).await?;
-        Ok::<_, Error>(json!({ "max_seq": standing.visible_max().0 }))
+        Ok::<_, Error>(MaxSeq { max_seq: standing.visible_max().0 })
     };
     asked.answer(found.await)
 }
 
-#[derive(Deserialize)]
-pub(super) struct ReadersParams {
+#[derive(Deserialize, IntoParams)]
+struct ReadersParams {
     server_msg_id: String,
+    /// `next_cursor` of the page before.
     cursor: Option<String>,
+    #[param(minimum = 1, maximum = 200, default = 100)]
     limit: Option<usize>,
 }
 
-pub(super) async fn readers(
+async fn readers(
     State(gateway): Shared,
     asked: Asked,
     Authenticated(caller): Authenticated,
     Params(params): Params<ReadersParams>,
-) -> Response {
+) -> Answer<Readers> {
     let found = async {
         let id = MessageId::parse(&params.server_msg_id)?;
         let limit = limit(params.limit, 100, 200)?;
@@ -204,21 +258,22 @@ pub(super) async fn readers(
     asked.answer(found.await)
 }
 
-#[derive(Deserialize)]
-pub(super) struct MentionsParams {
+#[derive(Deserialize, IntoParams)]
+struct MentionsParams {
     conversation_id: String,
     #[serde(default)]
     begin_seq: u64,
+    #[param(minimum = 1, maximum = 1000, default = 100)]
     limit: Option<usize>,
 }
 
 /// Where the caller is spoken to in particular.
-pub(super) async fn mentioned(
+async fn mentioned(
     State(gateway): Shared,
     asked: Asked,
     Authenticated(caller): Authenticated,
     Params(params): Params<MentionsParams>,
-) -> Response {
+) -> Answer<Mentioned> {
     let found = async {
         let conversation = ConversationId::parse(&params.conversation_id)?;
         let limit = limit(params.limit, 100, 1000)?;

@@ -1,108 +1,94 @@
-//! The HTTP surface: the same port, the same domain, real status codes.
+//! The HTTP surface: the same port, the same domain, real status codes. The paths are in tables next
+//! to their handlers; router and document are made from them together.
 
 mod accounts;
 mod answer;
 mod conversations;
+mod cors;
+mod document;
 mod group_joining;
 mod group_members;
 mod group_reading;
 mod groups;
+mod layout;
+mod manual;
 mod messages;
+mod naming;
 mod operations;
+mod origin;
+mod paths;
 mod reading;
+mod refusals;
 mod socket;
+mod taken;
+mod told;
 
 use std::sync::Arc;
 
 use axum::Router;
 use axum::http::Uri;
+use axum::middleware::from_fn_with_state;
 use axum::response::Response;
-use axum::routing::{get, post, put};
+use axum::routing::get;
 use nexo_chat::Reason;
+use tower_http::CompressionLevel;
+use tower_http::compression::CompressionLayer;
+use tower_http::compression::predicate::SizeAbove;
 
 use crate::gateway::Gateway;
 use answer::Asked;
+use paths::Paths;
+
+/// Answers above this many bytes are compressed for those who ask for it.
+const COMPRESS_ABOVE: u64 = 1024;
+
+/// Every path there is.
+fn all() -> Paths {
+    let mut all = Paths::default();
+    for paths in [
+        accounts::paths,
+        messages::paths,
+        conversations::paths,
+        reading::paths,
+        groups::paths,
+        group_members::paths,
+        group_joining::paths,
+        group_reading::paths,
+        operations::paths,
+        socket_path,
+        manual::paths,
+    ] {
+        paths(&mut all);
+    }
+    all
+}
+
+fn socket_path(paths: &mut Paths) {
+    manual::socket(paths, socket::upgrade);
+}
 
 /// All paths.
 pub fn router(gateway: Arc<Gateway>) -> Router {
-    Router::new()
-        .route("/", get(operations::welcome))
-        .route("/healthz", get(operations::healthz))
-        .route("/readyz", get(operations::readyz))
-        .route("/metrics", get(operations::metrics))
-        .route("/ws", get(socket::upgrade))
-        .route("/user/register", post(accounts::register))
-        .route("/user/info", get(accounts::info))
-        .route("/user/update", put(accounts::update))
-        .route("/user/change_password", post(accounts::change_password))
-        .route("/user/get_users_online_status", post(accounts::online_status))
-        .route("/auth/login", post(accounts::login))
-        .route("/auth/refresh", post(accounts::refresh))
-        .route("/auth/logout", post(accounts::logout))
-        .route("/single-chat/message/cursor", get(reading::cursor))
-        .route("/single-chat/message/since", get(reading::since))
-        .route("/single-chat/conversation/cursor", get(reading::conversations))
-        .route("/conversation/heads", get(reading::heads))
-        .route("/conversation/changes", get(reading::changes))
-        .route("/msg/send", post(messages::send))
-        .route("/msg/send_without_mark_read", post(messages::send_without_mark_read))
-        .route("/system/send", post(messages::system))
-        .route("/msg/pull", get(messages::pull))
-        .route("/msg/max_seq", get(messages::max_seq))
-        .route("/msg/recall", post(messages::recall))
-        .route("/msg/readers", get(messages::readers))
-        .route("/msg/mentions", get(messages::mentioned))
-        .route("/conversation/list", get(conversations::list).post(conversations::list))
-        .route("/conversation/all", get(conversations::all).post(conversations::all))
-        .route("/conversation/update", put(conversations::update))
-        .route("/conversation/delete", post(conversations::delete))
-        .route("/conversation/info", get(conversations::info))
-        .route("/conversation/mark_read", post(conversations::mark_read))
-        .route("/conversation/max_read_seq", get(conversations::max_read_seq))
-        .route("/conversation/unread_count", get(conversations::unread_count))
-        .route("/conversation/unread_total", get(conversations::unread_total))
-        .route("/single-chat/member/state", get(reading::member_state))
-        .merge(groups())
-        .fallback(async |asked: Asked, _: Uri| -> Response { asked.refuse(Reason::NotFound) })
-        .method_not_allowed_fallback(async |asked: Asked| -> Response {
-            asked.refuse(Reason::MethodNotAllowed)
-        })
-        .with_state(gateway)
-}
-
-/// The paths of groups.
-fn groups() -> Router<Arc<Gateway>> {
-    Router::new()
-        .route("/group/create", post(groups::create))
-        .route("/group/info", get(groups::info))
-        .route("/group/joined", get(groups::joined))
-        .route("/group/update", put(groups::update))
-        .route("/group/mute_all", post(groups::mute_all))
-        .route("/group/reset_code", post(groups::reset_code))
-        .route("/group/dissolve", post(groups::dissolve))
-        .route("/group/dismiss", post(groups::dismiss))
-        .route("/group/members", get(group_members::members))
-        .route("/group/member", get(group_members::member))
-        .route("/group/invite", post(group_members::invite))
-        .route("/group/quit", post(group_members::leave))
-        .route("/group/leave", post(group_members::leave))
-        .route("/group/kick", post(group_members::kick))
-        .route("/group/set_role", post(group_members::set_role))
-        .route("/group/transfer", post(group_members::transfer))
-        .route("/group/mute", post(group_members::mute))
-        .route("/group/join", post(group_joining::join))
-        .route("/group/join_request", post(group_joining::join))
-        .route("/group/join_requests", get(group_joining::requests))
-        .route("/group/join_decide", post(group_joining::decide))
-        .route("/group/message/cursor", get(group_reading::cursor))
-        .route("/group/message/since", get(group_reading::since))
-        .route("/group/conversation/cursor", get(group_reading::conversations))
+    conventions(all().router, gateway)
 }
 
 /// `/metrics` alone, open: for a listener that the operator keeps private.
 pub fn metrics_router(gateway: Arc<Gateway>) -> Router {
-    Router::new()
-        .route("/metrics", get(operations::open_metrics))
-        .fallback(async |asked: Asked| -> Response { asked.refuse(Reason::NotFound) })
+    conventions(Router::new().route("/metrics", get(operations::open_metrics)), gateway)
+}
+
+/// What holds for every request: a name, refusals in the one form, and what other pages may ask.
+fn conventions(router: Router<Arc<Gateway>>, gateway: Arc<Gateway>) -> Router {
+    let compression = CompressionLayer::new()
+        .quality(CompressionLevel::Fastest)
+        .compress_when(SizeAbove::new(COMPRESS_ABOVE));
+    router
+        .fallback(async |asked: Asked, _: Uri| -> Response { asked.refuse(Reason::NotFound) })
+        .method_not_allowed_fallback(async |asked: Asked| -> Response {
+            asked.refuse(Reason::MethodNotAllowed)
+        })
+        .layer(compression)
+        .layer(from_fn_with_state(Arc::clone(&gateway), cors::allow))
+        .layer(from_fn_with_state(Arc::clone(&gateway), naming::name))
         .with_state(gateway)
 }

@@ -3,20 +3,66 @@
 use std::sync::Arc;
 
 use axum::Json;
-use axum::extract::State;
+use axum::extract::{FromRequestParts, State};
 use axum::http::request::Parts;
 use axum::http::{StatusCode, header};
 use axum::response::{Html, IntoResponse, Response};
 use nexo_chat::Reason;
-use serde_json::json;
+use nexo_wire::info::ServerInfo;
+use nexo_wire::words;
+use serde_json::{Value, json};
 
-use super::answer::{Asked, bearer};
+use super::answer::{Answer, Asked};
+use super::document::answer;
+use super::paths::{Paths, paths};
+use super::taken::bearer;
 use crate::gateway::Gateway;
 
 /// Nothing from elsewhere, no script, no frame.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'";
 
-pub(super) async fn welcome() -> Response {
+/// The paths about the server itself.
+pub(super) fn paths(paths: &mut Paths) {
+    paths.group("Server", "What it is, how it is, and what it counts.");
+    paths! { paths:
+        GET "/server/info" info, "What this server is, what it speaks, and what one must keep to." []
+    }
+    let page = text("text/html", "The page.");
+    paths.plain("/", welcome, "A page that says how to begin.", &[], page);
+    let form = json!({ "type": "object", "required": ["status"], "properties": {
+        "status": { "type": "string" },
+        "store": { "type": "string", "description": "What is wrong." },
+    } });
+    let alive = json!({ "responses": { "200": answer("It answers.", &form) } });
+    paths.plain("/healthz", healthz, "Whether the process answers.", &[], alive);
+    let ready = json!({ "responses": {
+        "200": answer("It takes requests.", &form),
+        "503": answer("It is going down, or its store has stopped.", &form),
+    } });
+    paths.plain("/readyz", readyz, "Whether it takes requests, and if not, why.", &[], ready);
+    let mut counted = text("text/plain", "The text format of Prometheus.");
+    counted["security"] = json!([{ "operator": [] }]);
+    let refused = [Reason::Unauthorized];
+    paths.plain("/metrics", metrics, "What is counted and timed.", &refused, counted);
+}
+
+/// An operation that answers with text.
+pub(super) fn text(kind: &str, description: &str) -> Value {
+    let content = json!({ kind: { "schema": { "type": "string" } } });
+    json!({ "responses": { "200": { "description": description, "content": content } } })
+}
+
+async fn info(State(gateway): State<Arc<Gateway>>, asked: Asked) -> Answer<ServerInfo> {
+    asked.answer(Ok(ServerInfo {
+        name: "nexo",
+        version: gateway.options.version.clone(),
+        dialects: ["typed", "numbered", "dotted"],
+        session_policy: words::session_policy(gateway.chat.rules.session_policy),
+        limits: gateway.limits.clone(),
+    }))
+}
+
+async fn welcome() -> Response {
     let headers = [
         (header::CONTENT_SECURITY_POLICY, POLICY),
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
@@ -25,11 +71,11 @@ pub(super) async fn welcome() -> Response {
     (headers, Html(include_str!("welcome.html"))).into_response()
 }
 
-pub(super) async fn healthz() -> Response {
+async fn healthz() -> Response {
     Json(json!({ "status": "ok" })).into_response()
 }
 
-pub(super) async fn readyz(State(gateway): State<Arc<Gateway>>) -> Response {
+async fn readyz(State(gateway): State<Arc<Gateway>>) -> Response {
     let problem = if gateway.is_draining() {
         Some("shutting down".to_owned())
     } else {
@@ -39,33 +85,47 @@ pub(super) async fn readyz(State(gateway): State<Arc<Gateway>>) -> Response {
         None => Json(json!({ "status": "ready" })).into_response(),
         Some(problem) => {
             let body = Json(json!({ "status": "not ready", "store": problem }));
-            (StatusCode::SERVICE_UNAVAILABLE, body).into_response()
+            let wait = [(header::RETRY_AFTER, "1")];
+            (StatusCode::SERVICE_UNAVAILABLE, wait, body).into_response()
         }
     }
 }
 
-pub(super) async fn metrics(
-    State(gateway): State<Arc<Gateway>>,
-    asked: Asked,
-    parts: Parts,
-) -> Response {
+async fn metrics(State(gateway): State<Arc<Gateway>>, asked: Asked, parts: Parts) -> Response {
     if !is_operator(gateway.options.metrics_token.as_ref(), &parts) {
         return asked.refuse(Reason::Unauthorized);
     }
     open_metrics(State(gateway)).await
 }
 
+pub(super) async fn open_metrics(State(gateway): State<Arc<Gateway>>) -> Response {
+    let kind = [(header::CONTENT_TYPE, "text/plain; version=0.0.4")];
+    (kind, (gateway.metrics_page)()).into_response()
+}
+
+/// Proof that the operator asks, by the token of the system's voice.
+pub(super) struct Operator;
+
+impl FromRequestParts<Arc<Gateway>> for Operator {
+    type Rejection = Response;
+
+    async fn from_request_parts(
+        parts: &mut Parts,
+        gateway: &Arc<Gateway>,
+    ) -> Result<Self, Response> {
+        if is_operator(gateway.options.system_token.as_ref(), parts) {
+            return Ok(Self);
+        }
+        Err(Asked::of(gateway, parts).refuse(Reason::Unauthorized))
+    }
+}
+
 /// Whether a request shows the token that only the operator has.
-pub(super) fn is_operator(token: Option<&String>, parts: &Parts) -> bool {
+fn is_operator(token: Option<&String>, parts: &Parts) -> bool {
     match (token, bearer(parts)) {
         (Some(token), Some(given)) => is_same(token.as_bytes(), given.as_bytes()),
         _ => false,
     }
-}
-
-pub(super) async fn open_metrics(State(gateway): State<Arc<Gateway>>) -> Response {
-    let kind = [(header::CONTENT_TYPE, "text/plain; version=0.0.4")];
-    (kind, (gateway.metrics_page)()).into_response()
 }
 
 /// Compares without telling by its time how much fits.

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use axum::extract::State;
-use axum::response::Response;
 use nexo_chat::conversations::{self as listing, After, Which};
 use nexo_chat::ids::{ConversationId, Millis, Seq, UserId};
 use nexo_chat::model::Caller;
@@ -12,11 +11,34 @@ use nexo_wire::camel::{ConversationLine, MemberState, MessageEntity};
 use nexo_wire::changes::ChangeEntity;
 use nexo_wire::http::{Head, Heads};
 use serde::Deserialize;
+use utoipa::IntoParams;
 
-use super::answer::{Asked, Authenticated, Params};
+use super::answer::{Answer, Answers, Asked};
+use super::paths::{Paths, paths};
+use super::taken::{Authenticated, Params};
 use crate::gateway::Gateway;
 
 type Shared = State<Arc<Gateway>>;
+
+/// The paths of history.
+pub(super) fn paths(paths: &mut Paths) {
+    paths.group("History", "What was said with one person, and what a device has missed.");
+    paths! { paths:
+        GET "/single-chat/message/cursor" cursor, "Reads backwards: messages before `lastSeq`, newest first."
+            [UserNotFound ConversationNotFound]
+        GET "/single-chat/message/since" since, "Reads on: messages after `sinceSeq`, oldest first."
+            [UserNotFound ConversationNotFound]
+        GET "/single-chat/conversation/cursor" conversations, "Lists conversations with one person each."
+            [ConversationNotFound]
+        GET "/single-chat/member/state" member_state, "Tells how far both people have read."
+            [UserNotFound ConversationNotFound]
+        GET "/conversation/heads" heads,
+            "Tells per conversation what there is and how far you are; compare it after reconnecting."
+            [ConversationNotFound]
+        GET "/conversation/changes" changes, "Reads what happened to stored things after `since`, oldest first."
+            [ConversationNotFound]
+    }
+}
 
 /// A page size within its bounds; anything else is refused, not bent.
 pub(super) fn limit(asked: Option<usize>, usual: usize, most: usize) -> Result<usize, Reason> {
@@ -46,20 +68,21 @@ fn with_peer(caller: &Caller, peer: &str) -> Result<ConversationId, Reason> {
     Ok(ConversationId::private(&caller.user, &peer))
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, IntoParams)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct CursorParams {
+struct CursorParams {
     peer_user_id: String,
+    #[param(minimum = 1, maximum = 100, default = 20)]
     limit: Option<usize>,
     last_seq: Option<u64>,
 }
 
-pub(super) async fn cursor(
+async fn cursor(
     State(gateway): Shared,
     asked: Asked,
     Authenticated(caller): Authenticated,
     Params(params): Params<CursorParams>,
-) -> Response {
+) -> Answers<MessageEntity> {
     let found = async {
         let conversation = with_peer(&caller, &params.peer_user_id)?;
         let limit = limit(params.limit, 20, 100)?;
@@ -69,21 +92,22 @@ pub(super) async fn cursor(
     asked.list(found.await, |it| Some(MessageEntity::from(&**it)))
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, IntoParams)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct SinceParams {
+struct SinceParams {
     peer_user_id: String,
+    #[param(minimum = 1, maximum = 200, default = 50)]
     limit: Option<usize>,
     #[serde(default)]
     since_seq: u64,
 }
 
-pub(super) async fn since(
+async fn since(
     State(gateway): Shared,
     asked: Asked,
     Authenticated(caller): Authenticated,
     Params(params): Params<SinceParams>,
-) -> Response {
+) -> Answers<MessageEntity> {
     let found = async {
         let conversation = with_peer(&caller, &params.peer_user_id)?;
         let limit = limit(params.limit, 50, 200)?;
@@ -92,20 +116,22 @@ pub(super) async fn since(
     asked.list(found.await, |it| Some(MessageEntity::from(&**it)))
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, IntoParams)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct ConversationParams {
+struct ConversationParams {
+    #[param(minimum = 1, maximum = 100, default = 20)]
     limit: Option<usize>,
+    /// With `lastId`, the last line of the page before.
     last_updated_at: Option<u64>,
     last_id: Option<String>,
 }
 
-pub(super) async fn conversations(
+async fn conversations(
     State(gateway): Shared,
     asked: Asked,
     Authenticated(caller): Authenticated,
     Params(params): Params<ConversationParams>,
-) -> Response {
+) -> Answers<ConversationLine> {
     let found = async {
         let limit = limit(params.limit, 20, 100)?;
         let last = params.last_id.as_deref().map(ConversationId::parse).transpose()?;
@@ -117,18 +143,18 @@ pub(super) async fn conversations(
     asked.list(found.await, ConversationLine::new)
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, IntoParams)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct MemberStateParams {
+struct MemberStateParams {
     peer_user_id: String,
 }
 
-pub(super) async fn member_state(
+async fn member_state(
     State(gateway): Shared,
     asked: Asked,
     Authenticated(caller): Authenticated,
     Params(params): Params<MemberStateParams>,
-) -> Response {
+) -> Answer<MemberState> {
     let found = async {
         let conversation = with_peer(&caller, &params.peer_user_id)?;
         let standing = read::standing(&gateway.chat, &caller, &conversation).await?;
@@ -139,20 +165,21 @@ pub(super) async fn member_state(
     asked.answer(found.await)
 }
 
-#[derive(Deserialize)]
-pub(super) struct ChangesParams {
+#[derive(Deserialize, IntoParams)]
+struct ChangesParams {
     conversation_id: String,
     #[serde(default)]
     since: u64,
+    #[param(minimum = 1, maximum = 200, default = 100)]
     limit: Option<usize>,
 }
 
-pub(super) async fn changes(
+async fn changes(
     State(gateway): Shared,
     asked: Asked,
     Authenticated(caller): Authenticated,
     Params(params): Params<ChangesParams>,
-) -> Response {
+) -> Answers<ChangeEntity> {
     let found = async {
         let conversation = ConversationId::parse(&params.conversation_id)?;
         let limit = limit(params.limit, 100, 200)?;
@@ -161,18 +188,20 @@ pub(super) async fn changes(
     asked.list(found.await, |change| Some(ChangeEntity::from(change)))
 }
 
-#[derive(Deserialize)]
-pub(super) struct HeadsParams {
+#[derive(Deserialize, IntoParams)]
+struct HeadsParams {
+    #[param(minimum = 1, maximum = 1000, default = 200)]
     limit: Option<usize>,
+    /// `next_cursor` of the page before.
     cursor: Option<String>,
 }
 
-pub(super) async fn heads(
+async fn heads(
     State(gateway): Shared,
     asked: Asked,
     Authenticated(caller): Authenticated,
     Params(params): Params<HeadsParams>,
-) -> Response {
+) -> Answer<Heads> {
     let found = async {
         let limit = limit(params.limit, 200, 1000)?;
         let after = params.cursor.as_deref().map(ConversationId::parse).transpose()?;

@@ -3,10 +3,14 @@
 use std::sync::Arc;
 
 use axum::Extension;
-use axum::extract::{State, WebSocketUpgrade};
-use axum::http::{HeaderMap, header};
+use axum::extract::{Query, State, WebSocketUpgrade};
+use axum::http::{HeaderMap, Uri, header};
 use axum::response::Response;
-use nexo_chat::Reason;
+use nexo_chat::ids::Platform;
+use nexo_chat::model::Caller;
+use nexo_chat::{Reason, auth};
+use nexo_wire::dialect::Dialect;
+use serde::Deserialize;
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::answer::Asked;
@@ -16,9 +20,39 @@ use crate::session;
 /// Bytes of a socket's read and write buffers: small ones are faster here and cost a twentieth.
 const BUFFER_BYTES: usize = 4 * 1024;
 
+/// What document 003's clients say at the handshake.
+#[derive(Deserialize)]
+struct Named {
+    token: Option<String>,
+    send_id: Option<String>,
+    platform_id: Option<i32>,
+    sdk_type: Option<String>,
+}
+
+/// Who opens a socket, and how it speaks, if the handshake says so.
+async fn named(gateway: &Gateway, uri: &Uri) -> Result<Option<(Caller, Dialect)>, Reason> {
+    let Ok(Query(named)) = Query::<Named>::try_from_uri(uri) else {
+        return Err(Reason::InvalidParam);
+    };
+    let (token, send_id) = match (named.token, named.send_id) {
+        (Some(token), Some(send_id)) => (token, send_id),
+        (None, None) => return Ok(None),
+        _ => return Err(Reason::InvalidParam),
+    };
+    let nested = named.sdk_type.is_some_and(|sdk| sdk.eq_ignore_ascii_case("js"));
+    let caller = auth::authenticate(&gateway.chat, &token).await.map_err(|it| it.reason())?;
+    let is_theirs = caller.user.as_str() == send_id
+        && named.platform_id.is_none_or(|platform| caller.platform == Platform(platform));
+    if !is_theirs {
+        return Err(Reason::InvalidToken);
+    }
+    Ok(Some((caller, Dialect::Numbered { nested })))
+}
+
 pub(super) async fn upgrade(
     State(gateway): State<Arc<Gateway>>,
     asked: Asked,
+    uri: Uri,
     headers: HeaderMap,
     Extension(place): Extension<Arc<OwnedSemaphorePermit>>,
     upgrade: Result<WebSocketUpgrade, axum::extract::ws::rejection::WebSocketUpgradeRejection>,
@@ -30,13 +64,23 @@ pub(super) async fn upgrade(
         return asked.refuse(Reason::ShuttingDown);
     }
     let Ok(upgrade) = upgrade else { return asked.refuse(Reason::InvalidParam) };
+    let known = match named(&gateway, &uri).await {
+        Ok(known) => known,
+        Err(reason) => return asked.refuse(reason),
+    };
+    let from = asked.from;
     upgrade
         .read_buffer_size(BUFFER_BYTES)
         .write_buffer_size(BUFFER_BYTES)
         .max_message_size(gateway.options.frame_bytes_max)
         .max_frame_size(gateway.options.frame_bytes_max)
         .on_upgrade(move |socket| async move {
-            session::serve(gateway, socket).await;
+            match known {
+                Some((caller, dialect)) => {
+                    session::serve_known(gateway, socket, caller, dialect).await;
+                }
+                None => session::serve(gateway, socket, from).await,
+            }
             drop(place);
         })
 }

@@ -218,7 +218,7 @@ impl Ear {
         let heard = self.0.lock().unwrap();
         let messages = heard.iter().filter_map(|kept| match kept {
             Kept::Message { message, origin, .. } => Some((Arc::clone(message), *origin)),
-            Kept::Change { .. } => None,
+            _ => None,
         });
         messages.collect()
     }
@@ -228,7 +228,7 @@ impl Ear {
         let heard = self.0.lock().unwrap();
         let changes = heard.iter().filter_map(|kept| match kept {
             Kept::Change { change, .. } => Some(Arc::clone(change)),
-            Kept::Message { .. } => None,
+            _ => None,
         });
         changes.collect()
     }

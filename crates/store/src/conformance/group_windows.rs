@@ -127,6 +127,43 @@ pub(super) async fn kick_races(opener: Arc<dyn Opener>) {
     assert_eq!(max.unread(), 0);
 }
 
+/// Whoever looks while they are put out sees either the open window or its end, never what came
+/// after with a window that seems open.
+pub(super) async fn kick_and_look(opener: Arc<dyn Opener>) {
+    let store = opener.open();
+    group(&store, "g", &["olga", "max"]).await;
+    let conversation = group_id("g").conversation();
+    for round in 0..40 {
+        let looking = {
+            let (store, conversation) = (Arc::clone(&store), conversation.clone());
+            tokio::spawn(async move {
+                let mut seen = Vec::new();
+                loop {
+                    let standing = store.standing(&user("max"), &conversation).await.unwrap();
+                    let standing = standing.unwrap();
+                    let is_over = !standing.is_active();
+                    seen.push(standing.visible_max());
+                    if is_over {
+                        return seen;
+                    }
+                    tokio::task::yield_now().await;
+                }
+            })
+        };
+        let kick = act(&store, "olga", "g", GroupAct::Kick(user("max")));
+        let sends: Vec<_> =
+            (0..20).map(|i| append_task(&store, "olga", format!("m{round}-{i}"))).collect();
+        kick.await.unwrap().unwrap();
+        for send in sends {
+            assert!(matches!(send.await.unwrap(), Appended::Stored(_)));
+        }
+        let end = in_group(&store, "max", "g").await.window.end.unwrap().seq;
+        let seen = looking.await.unwrap();
+        assert!(seen.iter().all(|max| *max <= end), "saw {seen:?}, the window ends at {end}");
+        done(&store, "max", "g", join()).await;
+    }
+}
+
 fn append_task(
     store: &Arc<dyn Store>,
     from: &'static str,
@@ -171,6 +208,7 @@ pub(super) async fn join_races(opener: Arc<dyn Opener>) {
                 assert_eq!(*from, head.next());
                 came.push((users[0].clone(), *from));
             }
+            other => panic!("{other:?}"),
         }
     }
     let conversation = group_id("g").conversation();

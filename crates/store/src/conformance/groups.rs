@@ -5,7 +5,7 @@ use std::sync::Arc;
 use nexo_chat::Reason;
 use nexo_chat::ids::{Millis, Seq};
 use nexo_chat::membership::{GroupAct, GroupMember, History, JoinCode, Joining, Role};
-use nexo_chat::model::{ChangeKind, Content, Draft};
+use nexo_chat::model::{ChangeKind, Content, Draft, Kept};
 use nexo_chat::policy::recall::may_recall;
 use nexo_chat::rules::{GroupRules, Rules};
 use nexo_chat::store::{Appended, Asker, Limit, Order, RecallFacts};
@@ -78,6 +78,8 @@ pub(super) async fn codes(opener: Arc<dyn Opener>) {
 
 pub(super) async fn wishes(opener: Arc<dyn Opener>) {
     let store = opener.open();
+    let ear = Arc::new(Ear::default());
+    store.on_commit(Arc::clone(&ear) as _);
     group_with(&store, "g", &["olga"], Joining::Approval, History::Joined).await;
     let mut told = Vec::new();
     for who in ["max", "mia", "zoe", "mia"] {
@@ -98,6 +100,9 @@ pub(super) async fn wishes(opener: Arc<dyn Opener>) {
     assert_eq!((rejected.joined, &rejected.settled), (vec![], &waiting[1..2].to_vec()));
     let again = act(&store, "olga", "g", answer("mia", true)).await.unwrap();
     assert_eq!(again, Err(Reason::JoinRequestNotFound));
+    let heard =
+        ear.0.lock().unwrap().iter().filter(|kept| matches!(kept, Kept::Asked { .. })).count();
+    assert_eq!(heard, 3, "those who decide are told of each wish once");
     // An invitation settles the wish too.
     let invited = done(&store, "olga", "g", GroupAct::Invite(vec![user("zoe")])).await;
     assert_eq!((invited.settled.len(), invited.group.requests), (1, 0));
@@ -166,6 +171,41 @@ pub(super) async fn may_speak(opener: Arc<dyn Opener>) {
     let conversation = group_id("g").conversation();
     let read = store.messages(&conversation, all(), Limit::of(9), Order::Ascending).await.unwrap();
     assert_eq!(seqs(&read), [1, 2], "a refused send takes no place");
+}
+
+pub(super) async fn mutes_last(opener: Arc<dyn Opener>) {
+    let store = opener.open();
+    group(&store, "g", &["olga", "max"]).await;
+    done(&store, "olga", "g", GroupAct::Mute(user("max"), NOW.plus(5))).await;
+    for (by, out) in [("max", GroupAct::Leave), ("olga", GroupAct::Kick(user("max")))] {
+        done(&store, by, "g", out).await;
+        done(&store, "max", "g", join()).await;
+        let refused = append(&store, to_group("max", "g", by)).await.unwrap();
+        assert_eq!(refused, Appended::Refused(Reason::GroupSpeakMuted));
+    }
+    done(&store, "olga", "g", GroupAct::Mute(user("max"), Millis(0))).await;
+    say(&store, "max", "g", "free").await;
+    done(&store, "max", "g", GroupAct::Leave).await;
+    done(&store, "max", "g", join()).await;
+    say(&store, "max", "g", "still free").await;
+}
+
+pub(super) async fn acquainted(opener: Arc<dyn Opener>) {
+    let store = opener.open();
+    group(&store, "g", &["olga", "max", "mia"]).await;
+    group(&store, "h", &["olga", "zoe"]).await;
+    super::given::send(&store, "max", "yan", "m").await;
+    let check = async |who: &str, expect: [bool; 5]| {
+        let others = ["olga", "max", "mia", "zoe", "yan"].map(user).to_vec();
+        assert_eq!(store.acquainted(&user(who), others).await.unwrap(), expect, "{who}");
+    };
+    check("olga", [true, true, true, true, false]).await;
+    check("max", [true, true, true, false, true]).await;
+    check("zoe", [true, false, false, true, false]).await;
+    done(&store, "olga", "h", GroupAct::Dissolve).await;
+    done(&store, "olga", "g", GroupAct::Kick(user("mia"))).await;
+    check("olga", [true, true, false, false, false]).await;
+    check("mia", [false, false, true, false, false]).await;
 }
 
 pub(super) async fn retry_after_kick(opener: Arc<dyn Opener>) {

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use nexo_chat::model::Kept;
 
 use super::core::Core;
+use super::cursors::MemberChange;
 use super::engine::{Batch, Durability};
 use super::pending::{Decided, Pending};
 use super::poison::Fault;
@@ -149,12 +150,24 @@ impl Committer {
         let kept = std::mem::take(&mut decided.kept);
         if !decided.batch.is_empty() {
             self.tail.extend(&mut decided)?;
+            self.close_windows(&decided)?;
             self.core.engine.commit(std::mem::take(&mut decided.batch), Durability::Synced)?;
             let recorded = self.core.witness.record(self.tail.newest);
             recorded.map_err(|error| Fault::new(format!("cannot write the witness: {error}")))?;
             self.publish(decided)?;
         }
         Ok(kept)
+    }
+
+    /// Ends the windows of those who go, before anybody can see what came after: a reader who finds
+    /// the new head finds the end too.
+    fn close_windows(&self, decided: &Decided) -> Result<(), Fault> {
+        for (place, change) in &decided.members {
+            if let MemberChange::Left(window) = change {
+                self.core.members.close(&self.core.engine, place, *window)?;
+            }
+        }
+        Ok(())
     }
 
     /// Shows a durable batch to the readers.

@@ -106,6 +106,26 @@ impl Members {
         moved.ok_or_else(|| record::impossible(Space::Tail, "a sender who is no member"))
     }
 
+    /// Ends a member's window in memory ahead of the disk. It stays in memory until its cursors are
+    /// written, so nobody reads the open one again before the end is durable.
+    pub(crate) fn close(
+        &self,
+        engine: &Engine,
+        place: &Place,
+        window: Window,
+    ) -> Result<(), Fault> {
+        let mut must_note = false;
+        self.with(engine, place, |member| {
+            member.window = window;
+            must_note = !member.dirty;
+            member.dirty = true;
+        })?;
+        if must_note {
+            self.dirty_places().push(place.clone());
+        }
+        Ok(())
+    }
+
     /// Takes over what became durable of a member. Whoever is not in memory is loaded when asked for.
     pub(crate) fn publish(&self, place: &Place, change: MemberChange) {
         let mut part = self.known.lock(place);

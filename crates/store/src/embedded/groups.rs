@@ -4,11 +4,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use nexo_chat::Reason;
-use nexo_chat::ids::{ConversationId, GroupId, UserId};
+use nexo_chat::ids::{ConversationId, GroupId, Millis, UserId};
 use nexo_chat::membership::{Decision, Group, GroupFacts, GroupMember, JoinCode, JoinRequest};
 use nexo_chat::model::{Edge, Window};
 use nexo_chat::progress::Progress;
 use nexo_chat::store::{About, Asker, Decide, Decided, Order};
+
+use crate::told::wishes;
 
 use super::core::Core;
 use super::cursors::MemberChange;
@@ -17,6 +19,7 @@ use super::heads::Head;
 use super::keys::{self, Space};
 use super::pending::Pending;
 use super::poison::Fault;
+use super::read;
 use super::recall::note;
 use super::record::{self, CursorRecord, WindowRecord, user_id};
 
@@ -67,6 +70,31 @@ pub(crate) fn members(
     page(core, Space::GroupMembers, group, after, limit, |key, bytes, user| {
         record::decode::<GroupMemberRecord<'_>>(Space::GroupMembers, key, bytes)?.member(user)
     })
+}
+
+/// Which of these people a user knows.
+pub(crate) fn acquainted(
+    core: &Core,
+    user: &UserId,
+    others: &[UserId],
+) -> Result<Vec<bool>, Fault> {
+    let mut mine = Vec::new();
+    for standing in read::standings(core, user, None, usize::MAX)? {
+        mine.extend(standing.conversation.group().filter(|_| standing.is_active()));
+    }
+    let mut known = Vec::with_capacity(others.len());
+    for other in others {
+        let talk = (user.clone(), ConversationId::private(user, other));
+        let mut is_known = user == other || core.members.get(&core.engine, &talk)?.is_some();
+        for group in &mine {
+            if is_known {
+                break;
+            }
+            is_known = member(core, group, other)?.is_some();
+        }
+        known.push(is_known);
+    }
+    Ok(known)
 }
 
 /// A page of those who want in.
@@ -146,7 +174,7 @@ pub(crate) fn change(
         Ok(decision) => decision,
         Err(reason) => return Ok(Err(reason)),
     };
-    let Decision { group, joined, left, changed, asked, settled, changes } = decision;
+    let Decision { group, joined, left, mutes, changed, asked, settled, changes } = decision;
     let conversation = id.conversation();
     let group = put(pending, facts.group.as_ref(), group)?;
     let mut came = Vec::with_capacity(joined.len());
@@ -154,7 +182,13 @@ pub(crate) fn change(
     for (member, window) in joined {
         came.push(member.user.clone());
         open_window(pending, (member.user.clone(), conversation.clone()), window, progress)?;
+        if facts.mutes.contains_key(&member.user) {
+            pending.delete(Space::Mutes, keys::group_member(id, &member.user));
+        }
         put_member(pending, id, member)?;
+    }
+    for (user, until) in mutes {
+        pending.set(Space::Mutes, keys::group_member(id, &user), &until.0)?;
     }
     for (user, edge) in left {
         close_window(pending, &user, &conversation, edge)?;
@@ -174,9 +208,12 @@ pub(crate) fn change(
     let is_new = |request: &JoinRequest| !facts.requests.contains_key(&request.user);
     let new = asked.into_iter().filter(is_new).collect();
     let settled = settled.iter().filter_map(|user| facts.requests.get(user).cloned()).collect();
-    let noted = changes.into_iter().map(|kind| note(pending, &conversation, asker, kind));
+    let noted =
+        changes.into_iter().map(|kind| note(pending, &conversation, asker, kind, group.members));
     let changes = noted.collect::<Result<Vec<_>, Fault>>()?;
-    Ok(Ok(Decided { group, joined: came, asked: new, settled, changes }))
+    let decided = Decided { group, joined: came, asked: new, settled, changes };
+    pending.decided().kept.extend(wishes(&decided, asker));
+    Ok(Ok(decided))
 }
 
 fn facts(
@@ -187,12 +224,17 @@ fn facts(
 ) -> Result<GroupFacts, Fault> {
     let group = current(pending, id)?;
     let is_alive = group.as_ref().is_some_and(|group| group.ended.is_none());
-    let (mut members, mut requests) = (BTreeMap::new(), BTreeMap::new());
+    let (mut members, mut requests, mut mutes) =
+        (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
     for user in about.users.into_iter().chain([asker.user.clone()]) {
         let key = keys::group_member(id, &user);
         if let Some(bytes) = pending.get(Space::Requests, &key)? {
             let record: RequestRecord<'_> = record::decode(Space::Requests, &key, &bytes)?;
             requests.insert(user.clone(), record.request(id, user.clone()));
+        }
+        if let Some(bytes) = pending.get(Space::Mutes, &key)? {
+            let until = Millis(record::decode(Space::Mutes, &key, &bytes)?);
+            mutes.insert(user.clone(), until);
         }
         if let Some(member) = current_member(pending, id, &user)?.filter(|_| is_alive) {
             members.insert(user, GroupMember::clone(&member));
@@ -205,7 +247,7 @@ fn facts(
     };
     let Head { seq: head, change_seq, .. } = pending.head(&id.conversation())?;
     let group = group.map(|group| Group::clone(&group));
-    Ok(GroupFacts { group, members, requests, code_is_taken, head, change_seq })
+    Ok(GroupFacts { group, members, requests, mutes, code_is_taken, head, change_seq })
 }
 
 /// Writes a group that changed, and the code that leads to it.

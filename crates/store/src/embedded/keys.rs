@@ -24,6 +24,7 @@
 //! | `requests`    | group, 0, user                        | the wish to come in              |
 //! | `codes`       | join code                             | group                            |
 //! | `seen`        | user                                  | when they were last seen         |
+//! | `mutes`       | group, 0, user                        | until when a leaver is muted     |
 
 use std::ops::{Bound, RangeInclusive};
 
@@ -55,11 +56,12 @@ pub(crate) enum Space {
     Requests,
     Codes,
     Seen,
+    Mutes,
 }
 
 impl Space {
     /// All of them; the place in this list is part of each record's checksum.
-    pub(crate) const ALL: [Self; 19] = [
+    pub(crate) const ALL: [Self; 20] = [
         Self::Messages,
         Self::Ids,
         Self::Members,
@@ -79,6 +81,7 @@ impl Space {
         Self::Requests,
         Self::Codes,
         Self::Seen,
+        Self::Mutes,
     ];
 
     /// Its name on disk.
@@ -103,6 +106,7 @@ impl Space {
             Self::Requests => "requests",
             Self::Codes => "codes",
             Self::Seen => "seen",
+            Self::Mutes => "mutes",
         }
     }
 }
@@ -180,7 +184,7 @@ pub(crate) fn group(id: &GroupId) -> Vec<u8> {
     id.as_str().as_bytes().to_vec()
 }
 
-/// The key of `group_members` and of `requests`.
+/// The key of `group_members`, of `requests` and of `mutes`.
 pub(crate) fn group_member(group: &GroupId, user: &UserId) -> Vec<u8> {
     joined(group.as_str(), user.as_str().as_bytes())
 }

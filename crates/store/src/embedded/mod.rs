@@ -327,6 +327,11 @@ impl Store for Embedded {
         self.scan(move |core| groups::members(core, &group, after.as_ref(), limit))
     }
 
+    fn acquainted(&self, user: &UserId, others: Vec<UserId>) -> Stored<'_, Vec<bool>> {
+        let user = user.clone();
+        self.scan(move |core| groups::acquainted(core, &user, &others))
+    }
+
     fn join_requests(
         &self,
         group: &GroupId,

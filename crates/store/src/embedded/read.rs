@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use nexo_chat::ids::{ConversationId, MessageId, Seq, UserId};
-use nexo_chat::model::{Message, Standing};
+use nexo_chat::model::{Edge, Message, Standing};
 use nexo_chat::store::{Limit, Order};
 
 use super::core::Core;
@@ -15,9 +15,6 @@ use super::keys::{self, Space};
 use super::poison::Fault;
 use super::recent::Known;
 use super::record::{self, IdRecord, MessageRecord};
-
-/// Mentions looked at.
-const MENTIONS_MAX: usize = 10_000;
 
 /// The message with this id and what its content stood for.
 pub(crate) fn known(core: &Core, id: MessageId) -> Result<Option<Known>, Fault> {
@@ -91,6 +88,18 @@ fn decode(conversation: &ConversationId, key: &[u8], bytes: &[u8]) -> Result<Mes
 
 /// Where a member stands.
 pub(crate) fn standing(core: &Core, place: &Place) -> Result<Option<Standing>, Fault> {
+    loop {
+        let Some(standing) = look(core, place)? else { return Ok(None) };
+        // A window that ended while the head was read may not be shown with the newer head.
+        let again = core.members.get(&core.engine, place)?;
+        if again.is_some_and(|member| member.window.end == standing.1) {
+            return Ok(Some(standing.0));
+        }
+    }
+}
+
+/// A standing, and the end of the member's own window when it was put together.
+fn look(core: &Core, place: &Place) -> Result<Option<(Standing, Option<Edge>)>, Fault> {
     // The cursors first: the head may only grow meanwhile, so no cursor shows beyond it.
     let Some(member) = core.members.get(&core.engine, place)? else { return Ok(None) };
     let group = match place.1.group() {
@@ -113,7 +122,7 @@ pub(crate) fn standing(core: &Core, place: &Place) -> Result<Option<Standing>, F
         let above = standing.read_from().next()..=standing.visible_max();
         standing.own_unread = quiet(core, place, &above)?;
     }
-    Ok(Some(standing))
+    Ok(Some((standing, member.window.end)))
 }
 
 /// How many messages of a range a member sent without marking anything read: the difference of two
@@ -142,14 +151,26 @@ pub(crate) fn mentions(
     let (user, conversation) = place;
     let mut found = BTreeSet::new();
     for who in [user.as_str(), keys::EVERYBODY] {
-        let keys = keys::marked_range(who, conversation, range);
-        // Own words to everybody are left out, so there may be more of them than wanted.
-        let all =
-            core.engine.scan(Space::Mentions, keys, MENTIONS_MAX, Order::Ascending, usize::MAX)?;
-        for (key, bytes) in all {
-            let sender: &str = record::decode(Space::Mentions, &key, &bytes)?;
-            if sender != user.as_str() {
-                found.extend(keys::seq_of(&key));
+        let mut from = *range.start();
+        let mut left = limit;
+        // Own words to everybody are passed over, so it may take several looks.
+        while left > 0 && from <= *range.end() {
+            let keys = keys::marked_range(who, conversation, &(from..=*range.end()));
+            let page =
+                core.engine.scan(Space::Mentions, keys, limit, Order::Ascending, usize::MAX)?;
+            let is_last = page.len() < limit;
+            for (key, bytes) in page {
+                let sender: &str = record::decode(Space::Mentions, &key, &bytes)?;
+                let seq = keys::seq_of(&key)
+                    .ok_or_else(|| record::impossible(Space::Mentions, "no seq"))?;
+                from = seq.next();
+                if sender != user.as_str() && left > 0 {
+                    found.insert(seq);
+                    left -= 1;
+                }
+            }
+            if is_last {
+                break;
             }
         }
     }

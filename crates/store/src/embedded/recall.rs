@@ -64,7 +64,8 @@ pub(crate) fn recall(
     }
     let kind =
         ChangeKind::Recalled { message: id, seq: message.seq, sender: message.sender.clone() };
-    note(pending, &message.conversation, asker, kind)?;
+    let members = group.map_or(0, |group| group.members);
+    note(pending, &message.conversation, asker, kind, members)?;
     Ok(Ok(recalled))
 }
 
@@ -74,6 +75,7 @@ pub(crate) fn note(
     conversation: &ConversationId,
     asker: &Asker,
     kind: ChangeKind,
+    members: u32,
 ) -> Result<Arc<Change>, Fault> {
     let head = pending.head(conversation)?;
     let seq = head.change_seq.next();
@@ -83,7 +85,7 @@ pub(crate) fn note(
     pending.write(Space::Changes, key, &ChangeRecord::from(&*change))?;
     let decided = pending.decided();
     decided.heads.insert(conversation.clone(), Head { change_seq: seq, ..head });
-    decided.kept.push(Kept::Change { change: Arc::clone(&change), origin });
+    decided.kept.push(Kept::Change { change: Arc::clone(&change), origin, members });
     Ok(change)
 }
 

@@ -1,6 +1,6 @@
 //! What a member chose for a conversation.
 
-use nexo_chat::model::{Settings, SettingsChange};
+use nexo_chat::model::{Kept, Settings, SettingsChange};
 
 use super::cursors::{MemberChange, Place};
 use super::keys::{self, Space};
@@ -26,6 +26,9 @@ pub(crate) fn update(
     };
     let settings = before.with(change);
     pending.set(Space::Settings, key, &SettingsRecord::from(settings))?;
-    pending.decided().members.push((place, MemberChange::Chose(settings)));
+    let (user, conversation) = place.clone();
+    let decided = pending.decided();
+    decided.members.push((place, MemberChange::Chose(settings)));
+    decided.kept.push(Kept::Chose { user, conversation, settings });
     Ok(Some(settings))
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use nexo_chat::Reason;
-use nexo_chat::ids::{GroupId, UserId};
+use nexo_chat::ids::{ConversationId, GroupId, UserId};
 use nexo_chat::membership::{Decision, GroupFacts, GroupMember};
 use nexo_chat::progress::Progress;
 use nexo_chat::store::{About, Asker, Decide, Decided};
@@ -17,12 +17,24 @@ impl State {
         self.group_members.get(&(group.clone(), user.clone()))
     }
 
+    pub(super) fn acquainted(&self, user: &UserId, other: &UserId) -> bool {
+        if user == other {
+            return true;
+        }
+        let talk = self.members.contains_key(&(user.clone(), ConversationId::private(user, other)));
+        let mine = self.group_members.keys().filter(|(_, member)| member == user);
+        talk || mine.into_iter().any(|(group, _)| {
+            self.group_member(group, user).is_some() && self.group_member(group, other).is_some()
+        })
+    }
+
     fn facts(&self, id: &GroupId, asker: &Asker, about: About) -> GroupFacts {
         let conversation = id.conversation();
         let mut facts = GroupFacts {
             group: self.groups.get(id).map(|group| (**group).clone()),
             members: BTreeMap::new(),
             requests: BTreeMap::new(),
+            mutes: BTreeMap::new(),
             code_is_taken: about.code.is_some_and(|code| self.codes.contains_key(&code)),
             head: self.max_seq(&conversation),
             change_seq: self.change_seq(&conversation),
@@ -31,6 +43,9 @@ impl State {
             let place = (id.clone(), user.clone());
             if let Some(request) = self.requests.get(&place) {
                 facts.requests.insert(user.clone(), request.clone());
+            }
+            if let Some(until) = self.mutes.get(&place) {
+                facts.mutes.insert(user.clone(), *until);
             }
             if let Some(member) = self.group_member(id, &user) {
                 facts.members.insert(user, member.clone());
@@ -48,7 +63,7 @@ impl State {
     ) -> Result<Decided, Reason> {
         let facts = self.facts(id, asker, about);
         let decision = decide(&facts)?;
-        let Decision { group, joined, left, changed, asked, settled, changes } = decision;
+        let Decision { group, joined, left, mutes, changed, asked, settled, changes } = decision;
         let conversation = id.conversation();
         if let Some(before) = &facts.group {
             self.codes.remove(&before.code);
@@ -64,8 +79,10 @@ impl State {
             let progress = Progress::joined(facts.head);
             let entry = self.members.entry(place).or_insert_with(|| Member::new(window, progress));
             (entry.window, entry.progress) = (window, progress);
+            self.mutes.remove(&(id.clone(), member.user.clone()));
             self.group_members.insert((id.clone(), member.user.clone()), member);
         }
+        self.mutes.extend(mutes.into_iter().map(|(user, until)| ((id.clone(), user), until)));
         for (user, edge) in left {
             if let Some(member) = self.members.get_mut(&(user.clone(), conversation.clone())) {
                 member.window = member.window.until(Some(edge));

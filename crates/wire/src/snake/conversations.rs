@@ -4,17 +4,20 @@ use nexo_chat::conversations::{After, Line, With};
 use nexo_chat::ids::ConversationId;
 use nexo_chat::model::{Settings, Standing};
 use serde::Serialize;
+use utoipa::ToSchema;
 
 use super::{MessageInfo, session_type};
-use crate::words;
+use crate::{shapes, words};
 
 /// A conversation of the caller: with one person, or of a group.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 pub struct ConversationInfo {
     conversation_id: String,
+    #[schema(schema_with = shapes::session_type)]
     conversation_type: i32,
     #[serde(flatten)]
     with: WithInfo,
+    #[schema(schema_with = shapes::receive_number)]
     recv_msg_opt: i32,
     is_pinned: bool,
     /// Whether the caller is still in it.
@@ -31,22 +34,26 @@ pub struct ConversationInfo {
 }
 
 /// With whom a conversation is.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 #[serde(untagged)]
 enum WithInfo {
-    Peer { peer_user_id: String, peer_read_seq: u64 },
-    Group { group_id: String, group_name: String, member_count: u32 },
+    Peer { peer_user_id: String, peer_nickname: String, peer_avatar: String, peer_read_seq: u64 },
+    Group { group_id: String, group_name: String, group_avatar: String, member_count: u32 },
 }
 
 impl From<&With> for WithInfo {
     fn from(with: &With) -> Self {
         match with {
-            With::Peer { user, read } => {
-                Self::Peer { peer_user_id: user.to_string(), peer_read_seq: read.0 }
-            }
+            With::Peer { user, profile, read } => Self::Peer {
+                peer_user_id: user.to_string(),
+                peer_nickname: profile.nickname.clone(),
+                peer_avatar: profile.avatar.clone(),
+                peer_read_seq: read.0,
+            },
             With::Group(group) => Self::Group {
                 group_id: group.id.to_string(),
                 group_name: group.profile.name.clone(),
+                group_avatar: group.profile.avatar.clone(),
                 member_count: group.members,
             },
         }
@@ -78,7 +85,7 @@ impl ConversationInfo {
 }
 
 /// A page of conversations.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 pub struct Conversations {
     /// The pinned ones first, then the latest.
     pub list: Vec<ConversationInfo>,
@@ -90,7 +97,7 @@ pub struct Conversations {
 }
 
 /// The last line of a page.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 pub struct Cursor {
     pinned: bool,
     updated_at: u64,
@@ -108,9 +115,10 @@ impl From<&After> for Cursor {
 }
 
 /// What the caller chose for a conversation.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 pub struct Chosen {
     conversation_id: String,
+    #[schema(schema_with = shapes::receive_number)]
     recv_msg_opt: i32,
     is_pinned: bool,
 }
@@ -127,7 +135,7 @@ impl Chosen {
 }
 
 /// How far the caller has read.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 pub struct ReadState {
     max_seq: u64,
     read_seq: u64,
@@ -142,4 +150,11 @@ impl From<&Standing> for ReadState {
             unread_count: standing.unread(),
         }
     }
+}
+
+/// How much is unread.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Unread {
+    /// Messages of others that were not read.
+    pub unread_count: u64,
 }

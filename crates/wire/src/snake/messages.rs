@@ -7,9 +7,10 @@ use nexo_chat::ids::Seq;
 use nexo_chat::model::{Content, ContentKind, Message};
 use nexo_chat::read::Reader;
 use serde::Serialize;
+use utoipa::ToSchema;
 
 use super::session_type;
-use crate::mentions;
+use crate::{mentions, shapes};
 
 /// The field that holds the payload of each content type.
 const PAYLOADS: [(&str, ContentKind); 6] = [
@@ -36,7 +37,7 @@ pub fn content(msg_type: i32, payloads: BTreeMap<String, String>) -> Result<Cont
 }
 
 /// A stored message.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 pub struct MessageInfo {
     id: String,
     server_msg_id: String,
@@ -48,10 +49,14 @@ pub struct MessageInfo {
     recv_id: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     group_id: Option<String>,
+    #[schema(schema_with = shapes::session_type)]
     session_type: i32,
+    #[schema(schema_with = shapes::msg_type_number)]
     msg_type: i32,
     /// Empty once it is recalled.
     content: BTreeMap<&'static str, String>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    extra: BTreeMap<String, String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     mentions: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -59,6 +64,13 @@ pub struct MessageInfo {
     send_at: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     recall_at: Option<u64>,
+}
+
+impl MessageInfo {
+    /// What it says.
+    pub(crate) fn content(&self) -> &BTreeMap<&'static str, String> {
+        &self.content
+    }
 }
 
 impl From<&Message> for MessageInfo {
@@ -80,6 +92,7 @@ impl From<&Message> for MessageInfo {
             session_type: session_type(&message.conversation),
             msg_type: kind.0,
             content: is_there.then_some((name, body)).into_iter().collect(),
+            extra: message.content.extra.clone(),
             mentions: mentions::names(&message.content).into_iter().map(Into::into).collect(),
             reply_to_server_msg_id: answered.map(|reply| reply.message.to_string()),
             send_at: message.sent_at.0,
@@ -89,7 +102,7 @@ impl From<&Message> for MessageInfo {
 }
 
 /// A range of messages and where the conversation ends.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 pub struct Pulled {
     /// Oldest first.
     pub messages: Vec<MessageInfo>,
@@ -99,8 +112,15 @@ pub struct Pulled {
     pub has_more: bool,
 }
 
+/// Where a conversation ends.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct MaxSeq {
+    /// The newest place the caller may see.
+    pub max_seq: u64,
+}
+
 /// Who has read a message, as far as a page goes.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 pub struct Readers {
     /// By user id.
     pub readers: Vec<ReaderInfo>,
@@ -112,7 +132,7 @@ pub struct Readers {
 }
 
 /// Somebody who could read a message.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 pub struct ReaderInfo {
     user_id: String,
     has_read: bool,
@@ -125,7 +145,7 @@ impl From<&Reader> for ReaderInfo {
 }
 
 /// Places of messages that speak to the caller in particular.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 pub struct Mentioned {
     seqs: Vec<u64>,
     /// Whether more follow.

@@ -3,8 +3,8 @@
 mod conversations;
 mod messages;
 
-pub use conversations::{Chosen, ConversationInfo, Conversations, Cursor, ReadState};
-pub use messages::{Mentioned, MessageInfo, Pulled, ReaderInfo, Readers, content};
+pub use conversations::{Chosen, ConversationInfo, Conversations, Cursor, ReadState, Unread};
+pub use messages::{MaxSeq, Mentioned, MessageInfo, Pulled, ReaderInfo, Readers, content};
 
 use nexo_chat::ids::ConversationId;
 

@@ -9,54 +9,17 @@ use nexo_chat::command::{Acknowledge, Command, Outgoing, Target};
 use nexo_chat::ids::{ClientMsgId, ConversationId, GroupId, MessageId, Seq, UserId};
 use nexo_chat::model::{Content, ContentKind, CursorKind};
 use serde::Deserialize;
+use utoipa::ToSchema;
 
 use super::text::Text;
+use crate::dialect::{Decoded, Echo, Inbound, Refused};
 use crate::mentions;
-
-/// What a client may say.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Inbound {
-    /// Who I am.
-    Auth {
-        /// The access token.
-        token: String,
-    },
-    /// Anything else; only after AUTH, except a ping.
-    Command(Command),
-}
-
-/// What an answer repeats of the frame it answers.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Echo {
-    /// The client's name for its message.
-    pub client_msg_id: Option<String>,
-    /// The message an ACK spoke of.
-    pub server_msg_id: Option<String>,
-}
-
-/// A frame understood.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Decoded {
-    /// What it says.
-    pub inbound: Inbound,
-    /// What its answer repeats.
-    pub echo: Echo,
-}
-
-/// A frame not understood.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Refused {
-    /// Why.
-    pub reason: Reason,
-    /// What the answer repeats.
-    pub echo: Echo,
-}
 
 /// The fields of every type together. Fields a client may not decide (`from`, `ts` …) are simply
 /// not read.
-#[derive(Deserialize)]
+#[derive(Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-struct Frame<'a> {
+pub(super) struct Frame<'a> {
     #[serde(borrow, rename = "type")]
     kind: Option<Cow<'a, str>>,
     #[serde(borrow)]
@@ -83,6 +46,7 @@ struct Frame<'a> {
     #[serde(borrow)]
     reply_to_server_msg_id: Option<Text<'a>>,
     #[serde(borrow)]
+    #[schema(value_type = BTreeMap<String, Text>)]
     cursors: Option<BTreeMap<Cow<'a, str>, Text<'a>>>,
 }
 
@@ -93,6 +57,7 @@ pub fn decode(text: &str) -> Result<Decoded, Refused> {
     let echo = Echo {
         client_msg_id: short(frame.client_msg_id.as_ref()),
         server_msg_id: short(frame.server_msg_id.as_ref()),
+        ..Echo::default()
     };
     match understand(frame) {
         Ok(inbound) => Ok(Decoded { inbound, echo }),
@@ -108,7 +73,7 @@ fn short(id: Option<&Text<'_>>) -> Option<String> {
 fn understand(frame: Frame<'_>) -> Result<Inbound, Reason> {
     let kind = frame.kind.as_deref().ok_or(Reason::MissingType)?;
     let command = match kind {
-        "AUTH" => return Ok(Inbound::Auth { token: token(frame)? }),
+        "AUTH" => return Ok(Inbound::Auth { token: token(frame)?, renews: false }),
         "REAUTH" => Command::Reauth { token: token(frame)? },
         "PING" => Command::Ping,
         "PONG" => Command::Pong,
@@ -172,7 +137,7 @@ fn either(frame: &Frame<'_>) -> Result<Target, Reason> {
     }
 }
 
-const KINDS: [(&str, ContentKind); 6] = [
+pub(crate) const KINDS: [(&str, ContentKind); 6] = [
     ("TEXT", ContentKind::TEXT),
     ("IMAGE", ContentKind::IMAGE),
     ("VIDEO", ContentKind::VIDEO),

@@ -1,18 +1,20 @@
 //! The domain's words become text frames.
 
 use nexo_chat::Reason;
-use nexo_chat::command::{Event, Receipt, Saved};
+use nexo_chat::command::{Event, Receipt, Reply, Saved};
 use nexo_chat::ids::{ConversationId, Millis};
 use nexo_chat::model::{Caller, Change, ChangeKind, CursorKind, Message, Receive};
 use serde::Serialize;
+use utoipa::ToSchema;
 
-use super::decode::{Echo, kind_name};
+use super::decode::kind_name;
 use super::frame::{Frame, Place, Shown, text};
 use super::group;
-use crate::{codes, mentions, words};
+use crate::dialect::{Echo, View};
+use crate::{codes, mentions, shapes, words};
 
 /// What a client must keep to, told in `AUTH_OK`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Limits {
     /// Bytes of a frame.
@@ -168,12 +170,13 @@ fn receipt(receipt: &Receipt) -> String {
 
 /// Somebody chose what they want to hear. It happens at no time worth telling: what counts is what
 /// the conversation list says.
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-struct Settings<'a> {
+pub(super) struct Settings<'a> {
     #[serde(rename = "type")]
     kind: &'static str,
     conversation_id: &'a str,
+    #[schema(schema_with = shapes::receive)]
     receive: &'static str,
 }
 
@@ -185,11 +188,24 @@ fn settings(conversation: &ConversationId, receive: Receive) -> String {
     })
 }
 
-/// An event as those hear it who keep their connection; ends have their own frames. A message is
-/// important to those it speaks to in particular; of other events it makes no difference.
-pub fn event(event: &Event, important: bool) -> Option<String> {
+/// The answer to a command, if there is anything to say.
+pub(crate) fn reply(reply: &Reply, echo: &Echo, now: Millis) -> Option<String> {
+    match reply {
+        Reply::Saved(it) => Some(saved(it)),
+        Reply::Recalled(it) => Some(revoked(it, echo)),
+        Reply::Pong => Some(pong(now)),
+        // Said otherwise, or asked for by no frame of this dialect.
+        Reply::Quiet | Reply::Authenticated(_) | Reply::Resend(_) | Reply::Found(_) => None,
+    }
+}
+
+/// An event as those hear it who keep their connection; ends have their own frames.
+pub fn event(event: &Event, view: View) -> Option<String> {
     match event {
-        Event::Message { message: it, .. } => Some(message(it, important)),
+        Event::Message { message: it, .. } if view.is_notice => {
+            Some(group::group_notify(it, view.is_important))
+        }
+        Event::Message { message: it, .. } => Some(message(it, view.is_important)),
         Event::Change { change: it, .. } => Some(change(it)),
         Event::Receipt(it) => Some(receipt(it)),
         Event::Typing { from, to, at } => {

@@ -6,12 +6,14 @@ use std::fmt::Display;
 use nexo_chat::command::Target;
 use nexo_chat::ids::{ConversationId, GroupId, UserId};
 use serde::{Serialize, Serializer};
+use utoipa::ToSchema;
 
 use super::encode::Limits;
+use crate::shapes;
 
 /// The fields of the frames the server sends; what is absent is left out. Ids and seqs go out as
 /// strings, so that no client loses digits.
-#[derive(Default, Serialize)]
+#[derive(Default, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Frame<'a> {
     #[serde(rename = "type")]
@@ -29,34 +31,43 @@ pub(super) struct Frame<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) client_msg_id: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = String)]
     pub(super) server_msg_id: Option<Shown<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = String)]
     pub(super) msg_seq: Option<Shown<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(schema_with = shapes::msg_type)]
     pub(super) msg_type: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) body: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = BTreeMap<String, String>)]
     pub(super) extra: Option<&'a BTreeMap<String, String>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) mentions: Vec<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = String)]
     pub(super) reply_to_server_msg_id: Option<Shown<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = String)]
     pub(super) change_seq: Option<Shown<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) revoked: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) important: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(schema_with = shapes::reason)]
     pub(super) reason: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = String)]
     pub(super) message: Option<Shown<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) has_more: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) token_expires_at: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Limits)]
     pub(super) limits: Option<&'a Limits>,
     pub(super) ts: u64,
 }

@@ -4,10 +4,11 @@ use nexo_chat::ids::{Millis, UserId};
 use nexo_chat::membership::JoinRequest;
 use nexo_chat::model::{Change, Message};
 use serde::Serialize;
+use utoipa::ToSchema;
 
 use super::frame::{Frame, Place, Shown, text};
 use crate::changes::{Told, Updated};
-use crate::{groups, words};
+use crate::{groups, shapes, words};
 
 /// A word that there is a message, without what it says: for groups too large to push it all.
 pub fn group_notify(message: &Message, important: bool) -> String {
@@ -26,9 +27,9 @@ pub fn group_notify(message: &Message, important: bool) -> String {
 }
 
 /// What happened to a group or to those in it.
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-struct Changed<'a> {
+pub(super) struct Changed<'a> {
     #[serde(rename = "type")]
     kind: &'static str,
     event: &'static str,
@@ -36,14 +37,17 @@ struct Changed<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     group_id: Option<&'a str>,
     conversation_id: &'a str,
+    #[schema(value_type = String)]
     change_seq: Shown<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     user_ids: Option<Vec<&'a str>>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = String)]
     msg_seq: Option<Shown<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     user_id: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(schema_with = shapes::role)]
     role: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     muted_until: Option<u64>,

@@ -4,11 +4,15 @@ mod decode;
 mod encode;
 mod frame;
 mod group;
+mod schema;
 mod text;
 
-pub(crate) use decode::kind_name;
-pub use decode::{Decoded, Echo, Inbound, Refused, decode};
+pub use decode::decode;
+pub(crate) use decode::{KINDS, kind_name};
+pub(crate) use encode::reply;
 pub use encode::{
     Limits, auth_fail, auth_ok, event, message, ping, pong, refusal, resend_done, revoked, saved,
 };
 pub use group::group_notify;
+pub use schema::schema;
+pub(crate) use text::Text;

@@ -4,16 +4,28 @@ use std::borrow::Cow;
 use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, Error, Visitor};
+use utoipa::openapi::RefOr;
+use utoipa::openapi::schema::{OneOfBuilder, Schema};
+use utoipa::{PartialSchema, ToSchema};
 
 /// A string, or a whole number written as one.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Text<'a>(pub(super) Cow<'a, str>);
+pub(crate) struct Text<'a>(pub(crate) Cow<'a, str>);
 
 impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(TextVisitor)
     }
 }
+
+impl PartialSchema for Text<'_> {
+    fn schema() -> RefOr<Schema> {
+        let either = OneOfBuilder::new().item(String::schema()).item(u64::schema());
+        RefOr::T(either.into())
+    }
+}
+
+impl ToSchema for Text<'_> {}
 
 struct TextVisitor;
 

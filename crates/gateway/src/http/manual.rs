@@ -1,0 +1,117 @@
+//! The document, and a page to read it and to try what it says. Nothing of it comes from elsewhere.
+
+use std::sync::{Arc, OnceLock};
+
+use axum::extract::{Path, State};
+use axum::handler::Handler;
+use axum::http::header::{self, HeaderName};
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use nexo_chat::Reason;
+use nexo_wire::typed;
+use serde_json::json;
+
+use super::answer::Asked;
+use super::layout;
+use super::operations::text;
+use super::paths::Paths;
+use crate::gateway::Gateway;
+
+/// Only our own script and style, and requests only to ourselves.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; \
+    connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+const PAGE: &str = include_str!("manual/page.html");
+const SCRIPT: &str = include_str!("manual/app.js");
+const STYLE: &str = include_str!("manual/style.css");
+
+static DOCUMENT: OnceLock<Bytes> = OnceLock::new();
+
+/// The paths of the document and its page.
+pub(super) fn paths(paths: &mut Paths) {
+    let form = json!({ "application/json": { "schema": { "type": "object" } } });
+    let told =
+        json!({ "responses": { "200": { "description": "OpenAPI 3.1.", "content": form } } });
+    paths.plain("/openapi.json", document, "This document.", &[], told);
+    let page = text("text/html", "The page.");
+    paths.plain("/docs", page_of_docs, "A page to read this document and to try it.", &[], page);
+    let files = json!({
+        "parameters": [{ "name": "file", "in": "path", "required": true, "schema": {
+            "enum": ["app.js", "style.css", "typed.schema.json"],
+        } }],
+        "responses": { "200": { "description": "The file.", "content": {
+            "text/javascript": { "schema": { "type": "string" } },
+            "text/css": { "schema": { "type": "string" } },
+            "application/schema+json": { "schema": { "type": "object" } },
+        } } },
+    });
+    let summary = "A file of that page, or the JSON Schema of the typed dialect's frames.";
+    paths.plain("/docs/{file}", file, summary, &[Reason::NotFound], files);
+}
+
+/// The path of WebSockets.
+pub(super) fn socket<H, T>(paths: &mut Paths, upgrade: H)
+where
+    H: Handler<T, Arc<Gateway>>,
+    T: 'static,
+{
+    let numbered = [
+        ("token", "The access token. With `send_id` it makes this the numbered dialect."),
+        ("send_id", "Whose token it is."),
+        ("platform_id", "The device's kind, if it is to be checked."),
+        ("sdk_type", "`js` for nested objects instead of base64."),
+    ];
+    let parameters = numbered.map(|(name, description)| {
+        let form = json!({ "type": if name == "platform_id" { "integer" } else { "string" } });
+        json!({ "name": name, "in": "query", "description": description, "schema": form })
+    });
+    let operation = json!({
+        "parameters": parameters,
+        "responses": { "101": { "description": "A WebSocket. Without a token in the query, the first \
+            frame says who it is: `{\"type\":\"AUTH\",\"token\":\"…\"}`." } },
+    });
+    let refused = [
+        Reason::InvalidParam,
+        Reason::MissingToken,
+        Reason::InvalidToken,
+        Reason::TokenExpired,
+        Reason::SessionInvalid,
+        Reason::OriginNotAllowed,
+        Reason::ServerBusy,
+        Reason::ShuttingDown,
+        Reason::InternalError,
+    ];
+    paths.plain("/ws", upgrade, "Opens a WebSocket.", &refused, operation);
+}
+
+async fn document(State(gateway): State<Arc<Gateway>>) -> Response {
+    let page = DOCUMENT.get_or_init(|| {
+        let document = super::all().document.finish(&gateway.options.version);
+        layout::written(&document).into()
+    });
+    ([(header::CONTENT_TYPE, "application/json")], page.clone()).into_response()
+}
+
+async fn page_of_docs() -> Response {
+    served("text/html; charset=utf-8", PAGE.into())
+}
+
+async fn file(asked: Asked, Path(name): Path<String>) -> Response {
+    match name.as_str() {
+        "app.js" => served("text/javascript; charset=utf-8", SCRIPT.into()),
+        "style.css" => served("text/css; charset=utf-8", STYLE.into()),
+        "typed.schema.json" => served("application/schema+json", layout::written(&typed::schema()).into()),
+        _ => asked.refuse(Reason::NotFound),
+    }
+}
+
+fn served(kind: &'static str, body: Bytes) -> Response {
+    let headers: [(HeaderName, &str); 5] = [
+        (header::CONTENT_TYPE, kind),
+        (header::CONTENT_SECURITY_POLICY, POLICY),
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (header::REFERRER_POLICY, "no-referrer"),
+        (header::CACHE_CONTROL, "no-cache"),
+    ];
+    (headers, body).into_response()
+}

@@ -1,0 +1,109 @@
+//! What handlers take: who asks, a body, the query.
+
+use std::sync::Arc;
+
+use axum::body::{HttpBody, to_bytes};
+use axum::extract::{FromRequest, FromRequestParts, Query, Request};
+use axum::http::header;
+use axum::http::request::Parts;
+use axum::response::Response;
+use bytes::Bytes;
+use nexo_chat::model::Caller;
+use nexo_chat::{Error, Reason, auth};
+use serde::de::DeserializeOwned;
+
+use super::answer::Asked;
+use crate::gateway::Gateway;
+
+/// Who asks, proven by their access token.
+pub(super) struct Authenticated(pub(super) Caller);
+
+impl FromRequestParts<Arc<Gateway>> for Authenticated {
+    type Rejection = Response;
+
+    async fn from_request_parts(
+        parts: &mut Parts,
+        gateway: &Arc<Gateway>,
+    ) -> Result<Self, Response> {
+        let known = async {
+            let token = bearer(parts).unwrap_or_default();
+            let caller = auth::authenticate(&gateway.chat, token).await?;
+            gateway.chat.count_request(&caller)?;
+            Ok::<_, Error>(Self(caller))
+        };
+        known.await.map_err(|error| Asked::of(gateway, parts).fail(&error))
+    }
+}
+
+/// The token of the `Authorization` header.
+pub(super) fn bearer(parts: &Parts) -> Option<&str> {
+    let value = parts.headers.get(header::AUTHORIZATION)?.to_str().ok()?;
+    let (scheme, token) = value.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
+}
+
+/// A JSON body.
+pub(super) struct Body<T>(pub(super) T);
+
+impl<T: DeserializeOwned> FromRequest<Arc<Gateway>> for Body<T> {
+    type Rejection = Response;
+
+    async fn from_request(request: Request, gateway: &Arc<Gateway>) -> Result<Self, Response> {
+        let (parts, body) = request.into_parts();
+        let read = read_body(body, gateway).await.and_then(|bytes| from_json(&bytes));
+        read.map(Self).map_err(|reason| Asked::of(gateway, &parts).refuse(reason))
+    }
+}
+
+async fn read_body(body: axum::body::Body, gateway: &Gateway) -> Result<Bytes, Reason> {
+    let limit = gateway.options.body_bytes_max;
+    if body.size_hint().lower() > limit as u64 {
+        return Err(Reason::FrameTooLarge); // announced as too large: there is no need to read it
+    }
+    let reading = tokio::time::timeout(gateway.options.header_timeout, to_bytes(body, limit));
+    match reading.await {
+        Ok(Ok(bytes)) => Ok(bytes),
+        Ok(Err(_)) => Err(Reason::FrameTooLarge),
+        Err(_) => Err(Reason::IdleTimeout),
+    }
+}
+
+fn from_json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Reason> {
+    serde_json::from_slice(bytes).map_err(|_| Reason::BadJson)
+}
+
+/// A JSON body, or without one the query's parameters: some paths are asked both ways.
+pub(super) struct Given<T>(pub(super) T);
+
+impl<T: DeserializeOwned> FromRequest<Arc<Gateway>> for Given<T> {
+    type Rejection = Response;
+
+    async fn from_request(request: Request, gateway: &Arc<Gateway>) -> Result<Self, Response> {
+        let (mut parts, body) = request.into_parts();
+        let given = match read_body(body, gateway).await {
+            Ok(bytes) if bytes.is_empty() => {
+                let Params(params) = Params::from_request_parts(&mut parts, gateway).await?;
+                return Ok(Self(params));
+            }
+            Ok(bytes) => from_json(&bytes),
+            Err(reason) => Err(reason),
+        };
+        given.map(Self).map_err(|reason| Asked::of(gateway, &parts).refuse(reason))
+    }
+}
+
+/// The query's parameters.
+pub(super) struct Params<T>(pub(super) T);
+
+impl<T: DeserializeOwned> FromRequestParts<Arc<Gateway>> for Params<T> {
+    type Rejection = Response;
+
+    async fn from_request_parts(
+        parts: &mut Parts,
+        gateway: &Arc<Gateway>,
+    ) -> Result<Self, Response> {
+        Query::try_from_uri(&parts.uri)
+            .map(|Query(params)| Self(params))
+            .map_err(|_| Asked::of(gateway, parts).refuse(Reason::InvalidParam))
+    }
+}

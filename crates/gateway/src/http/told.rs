@@ -1,0 +1,171 @@
+//! What a handler's types tell: its parameters, its body, whether it needs a token, its answer. The
+//! document is made from this, so it cannot say anything else than the handlers do.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use nexo_chat::Reason;
+use serde_json::{Value, json};
+use utoipa::openapi::RefOr;
+use utoipa::openapi::path::ParameterIn;
+use utoipa::openapi::schema::Schema;
+use utoipa::{IntoParams, ToSchema};
+
+use super::answer::{Answer, Answers, Asked};
+use super::operations::Operator;
+use super::taken::{Authenticated, Body, Given, Params};
+use crate::gateway::Gateway;
+
+/// An operation, as far as it is known.
+#[derive(Default)]
+pub(super) struct Told {
+    /// Whether it is asked with a body.
+    pub(super) has_body: bool,
+    pub(super) parameters: Vec<Value>,
+    /// The body's form, and whether there must be one.
+    pub(super) body: Option<(Value, bool)>,
+    /// The kind of token it needs.
+    pub(super) security: Option<&'static str>,
+    /// The envelope of a success, beside what all have.
+    pub(super) success: Value,
+    /// What it may be refused for.
+    pub(super) reasons: Vec<Reason>,
+    /// The forms it speaks of by name.
+    pub(super) schemas: Vec<Named>,
+}
+
+/// A form by its name, and whether the server says it (else it is said to the server).
+pub(super) struct Named {
+    pub(super) name: String,
+    pub(super) schema: RefOr<Schema>,
+    pub(super) is_said: bool,
+}
+
+impl Told {
+    /// A form, by its name if it has one of its own.
+    fn form<T: ToSchema>(&mut self, is_said: bool) -> Value {
+        let mut found = Vec::new();
+        T::schemas(&mut found);
+        let is_own = !std::any::type_name::<T>().contains('<');
+        let name = T::name().into_owned();
+        let form = if is_own {
+            found.push((name.clone(), T::schema()));
+            json!({ "$ref": format!("#/components/schemas/{name}") })
+        } else {
+            json!(T::schema())
+        };
+        let named = |(name, schema)| Named { name, schema, is_said };
+        self.schemas.extend(found.into_iter().map(named));
+        form
+    }
+
+    fn query<T: IntoParams>(&mut self) {
+        let parameters = T::into_params(|| Some(ParameterIn::Query));
+        self.parameters.extend(parameters.into_iter().map(|it| json!(it)));
+        self.reasons.push(Reason::InvalidParam);
+    }
+
+    fn body<T: ToSchema>(&mut self, is_needed: bool) {
+        self.body = Some((self.form::<T>(false), is_needed));
+        self.reasons.extend([Reason::BadJson, Reason::FrameTooLarge, Reason::IdleTimeout]);
+    }
+}
+
+/// Something a handler takes.
+pub(super) trait Takes {
+    fn tell(_told: &mut Told) {}
+}
+
+impl Takes for Asked {}
+impl Takes for State<Arc<Gateway>> {}
+
+impl Takes for Operator {
+    fn tell(told: &mut Told) {
+        told.security = Some("operator");
+        told.reasons.push(Reason::Unauthorized);
+    }
+}
+
+impl Takes for Authenticated {
+    fn tell(told: &mut Told) {
+        told.security = Some("bearer");
+        told.reasons.extend([
+            Reason::MissingToken,
+            Reason::InvalidToken,
+            Reason::TokenExpired,
+            Reason::SessionInvalid,
+            Reason::TooManyRequests,
+        ]);
+    }
+}
+
+impl<T: ToSchema> Takes for Body<T> {
+    fn tell(told: &mut Told) {
+        told.body::<T>(true);
+    }
+}
+
+impl<T: IntoParams> Takes for Params<T> {
+    fn tell(told: &mut Told) {
+        told.query::<T>();
+    }
+}
+
+impl<T: IntoParams + ToSchema> Takes for Given<T> {
+    fn tell(told: &mut Told) {
+        if told.has_body {
+            told.body::<T>(false);
+        }
+        told.query::<T>();
+    }
+}
+
+/// What a handler gives.
+pub(super) trait Gives {
+    fn tell(told: &mut Told);
+}
+
+impl<T: ToSchema> Gives for Answer<T> {
+    fn tell(told: &mut Told) {
+        let data = told.form::<T>(true);
+        told.success = json!({ "required": ["data"], "properties": { "data": data } });
+    }
+}
+
+impl<T: ToSchema> Gives for Answers<T> {
+    fn tell(told: &mut Told) {
+        let data = json!({ "type": "array", "items": told.form::<T>(true) });
+        let more = json!({ "type": "boolean", "description": "Whether more follow." });
+        told.success = json!({
+            "required": ["data", "has_more"],
+            "properties": { "data": data, "has_more": more },
+        });
+    }
+}
+
+/// A handler, described by its types. `T` is what it takes, in the form axum has it.
+pub(super) trait Tells<T> {
+    fn tell(told: &mut Told);
+}
+
+macro_rules! tells {
+    ($($taken:ident)*) => {
+        impl<F, Future, Given, Marker, $($taken,)*> Tells<(Marker, $($taken,)*)> for F
+        where
+            F: FnOnce($($taken),*) -> Future,
+            Future: std::future::Future<Output = Given>,
+            Given: Gives,
+            $($taken: Takes,)*
+        {
+            fn tell(told: &mut Told) {
+                $($taken::tell(told);)*
+                Given::tell(told);
+            }
+        }
+    };
+}
+
+tells!(A B);
+tells!(A B C);
+tells!(A B C D);
+tells!(A B C D E);

@@ -1,0 +1,178 @@
+//! One core behind every dialect: the same scenarios in each, and between people of different ones.
+
+#![allow(clippy::unwrap_used, reason = "only tests are here")]
+
+use nexo_sim::process::Setup;
+use nexo_sim::talker::Heard;
+use nexo_sim::{Group, Said, Server, Talker, To, Tongue};
+use serde_json::json;
+
+fn server() -> Server {
+    Setup::new(env!("CARGO_BIN_EXE_nexo")).start()
+}
+
+fn to(id: &str) -> To {
+    To::User(id.to_owned())
+}
+
+/// Plays a scenario between every two dialects.
+async fn between_all(scenario: impl AsyncFn(&Server, Tongue, Tongue)) {
+    let server = server();
+    for mine in Tongue::ALL {
+        for theirs in Tongue::ALL {
+            scenario(&server, mine, theirs).await;
+        }
+    }
+}
+
+/// Two fresh people for a pair of dialects.
+async fn pair(
+    server: &Server,
+    mine: Tongue,
+    theirs: Tongue,
+) -> (nexo_sim::Person, nexo_sim::Person) {
+    let name = format!("{mine:?}-{theirs:?}").to_lowercase();
+    (server.person(&format!("a-{name}")).await, server.person(&format!("b-{name}")).await)
+}
+
+#[tokio::test]
+async fn a_private_chat_is_the_same_for_both() {
+    between_all(async |server, mine, theirs| {
+        let (alice, bob) = pair(server, mine, theirs).await;
+        let mut a = Talker::connect(&server.http, &alice, mine).await;
+        let mut b = Talker::connect(&server.http, &bob, theirs).await;
+        let first = a.say(&to(&bob.id), "c1", "hello").await.unwrap();
+        assert_eq!(first.seq, 1);
+        let heard = b.hear_message().await;
+        let expect = Said { from: alice.id.clone(), text: "hello".into(), ..first.clone() };
+        assert_eq!(heard, expect, "{mine:?} to {theirs:?}");
+        // A retry is the same message.
+        let again = a.say(&to(&bob.id), "c1", "hello").await.unwrap();
+        assert_eq!((again.id, again.seq), (first.id.clone(), 1));
+        let other = a.say(&to(&bob.id), "c1", "something else").await;
+        assert_eq!(other, Err("client_msg_id_conflict".into()), "{mine:?}");
+        let answer = b.say(&to(&alice.id), "c1", "hello you").await.unwrap();
+        assert_eq!((answer.seq, &answer.conversation), (2, &first.conversation));
+        assert_eq!(a.hear_message().await.id, answer.id);
+        let seen = a.history(&first.conversation, &to(&bob.id)).await;
+        assert_eq!(seen, b.history(&first.conversation, &to(&alice.id)).await);
+        assert_eq!(seen.iter().map(|said| said.seq).collect::<Vec<_>>(), [1, 2]);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn reading_and_recalling_reach_the_other() {
+    between_all(async |server, mine, theirs| {
+        let (alice, bob) = pair(server, mine, theirs).await;
+        let mut a = Talker::connect(&server.http, &alice, mine).await;
+        let mut b = Talker::connect(&server.http, &bob, theirs).await;
+        let said = a.say(&to(&bob.id), "c1", "oops").await.unwrap();
+        let heard = b.hear_message().await;
+        b.read(&heard, &to(&alice.id)).await;
+        let read = a.find(|heard| matches!(heard, Heard::Read(..))).await;
+        assert_eq!(read, Heard::Read(bob.id.clone(), said.id.clone()), "{mine:?} of {theirs:?}");
+        assert_eq!(b.recall(&said.id).await, Err("not_message_sender".into()), "{theirs:?}");
+        a.recall(&said.id).await.unwrap();
+        let recalled = b.find(|heard| matches!(heard, Heard::Recalled(_))).await;
+        assert_eq!(recalled, Heard::Recalled(said.id.clone()), "{mine:?} to {theirs:?}");
+        let seen = b.history(&said.conversation, &to(&alice.id)).await;
+        assert_eq!((seen.len(), seen[0].text.as_str()), (1, ""));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn whoever_was_away_gets_it_in_their_own_way() {
+    between_all(async |server, mine, theirs| {
+        let (alice, bob) = pair(server, mine, theirs).await;
+        let mut a = Talker::connect(&server.http, &alice, mine).await;
+        let mut conversation = String::new();
+        for i in 1..=5 {
+            let said = a.say(&to(&bob.id), &format!("c{i}"), &format!("text {i}")).await.unwrap();
+            conversation = said.conversation;
+        }
+        let mut b = Talker::connect(&server.http, &bob, theirs).await;
+        let missed = b.missed(&conversation).await;
+        let texts: Vec<&str> = missed.iter().map(|said| said.text.as_str()).collect();
+        assert_eq!(texts, ["text 1", "text 2", "text 3", "text 4", "text 5"], "{theirs:?}");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_group_is_one_for_everybody() {
+    let server = server();
+    let mut people = Vec::new();
+    for tongue in Tongue::ALL {
+        people.push(server.person(&format!("{tongue:?}").to_lowercase()).await);
+    }
+    let members: Vec<_> = people[1..].iter().collect();
+    let mut talkers = Vec::new();
+    for (person, tongue) in people.iter().zip(Tongue::ALL) {
+        talkers.push(Talker::connect(&server.http, person, tongue).await);
+    }
+    let group = Group::new(&server.http, &people[0], &members).await;
+    let to_all = To::Group(group.id.clone());
+    for talker in &mut talkers {
+        let heard = talker.find(|heard| matches!(heard, Heard::Changed(_))).await;
+        assert_eq!(heard, Heard::Changed("joined".into()));
+    }
+    for speaker in 0..talkers.len() {
+        let name = format!("g{speaker}");
+        let said = talkers[speaker].say(&to_all, &name, &name).await.unwrap();
+        assert_eq!(said.seq, speaker as u64 + 1);
+        for (listener, talker) in talkers.iter_mut().enumerate() {
+            if listener != speaker {
+                let heard = talker.hear_message().await;
+                assert_eq!((&heard.id, heard.seq, &heard.text), (&said.id, said.seq, &name));
+                assert_eq!(heard.from, people[speaker].id);
+            }
+        }
+    }
+    // Whoever is put out hears it, and says nothing more.
+    for (person, talker) in people.iter().zip(&mut talkers).skip(1) {
+        group.ask(&people[0], "kick", json!({ "user_id": person.id })).await.data();
+        talker.find(|heard| *heard == Heard::Changed("kicked".into())).await;
+        let refused = talker.say(&to_all, "late", "late").await;
+        assert_eq!(refused, Err("not_group_member".into()), "{}", person.id);
+        assert_eq!(talker.history(&group.conversation(), &to_all).await.len(), 5);
+    }
+}
+
+#[tokio::test]
+async fn refusals_have_the_same_reason_everywhere() {
+    let server = server();
+    for tongue in Tongue::ALL {
+        let person = server.person(&format!("{tongue:?}").to_lowercase()).await;
+        let mut talker = Talker::connect(&server.http, &person, tongue).await;
+        for (to, text, reason) in [
+            (to("nobody"), "hi", "user_not_found"),
+            (to(&person.id), "hi", "cannot_send_to_self"),
+            (to("nobody"), "  ", "missing_body"),
+            (to("nobody"), &"x".repeat(4097), "body_too_long"),
+            (To::Group("nowhere".into()), "hi", "group_not_found"),
+        ] {
+            let refused = talker.say(&to, "c1", text).await;
+            assert_eq!(refused, Err(reason.into()), "{tongue:?}");
+        }
+        assert_eq!(talker.say(&to(""), "c2", "hi").await.unwrap_err(), "missing_to", "{tongue:?}");
+        assert_eq!(talker.say(&to("a_b"), "c2", "hi").await.unwrap_err(), "user_not_found");
+    }
+}
+
+#[tokio::test]
+async fn who_is_kicked_is_told_in_their_own_words() {
+    let server =
+        Setup::new(env!("CARGO_BIN_EXE_nexo")).with("NEXO_SESSION__POLICY", "single").start();
+    for tongue in Tongue::ALL {
+        let person = server.person(&format!("{tongue:?}").to_lowercase()).await;
+        let mut old = Talker::connect(&server.http, &person, tongue).await;
+        let newer = nexo_sim::Person::sign_in(&server.http, &person.id, 5).await;
+        let _new = Talker::connect(&server.http, &newer, tongue).await;
+        let told = old.find(|heard| matches!(heard, Heard::Kicked(_))).await;
+        assert_eq!(told, Heard::Kicked("kicked".into()), "{tongue:?}");
+        let end = old.find(|heard| matches!(heard, Heard::Closed(_))).await;
+        assert_eq!(end, Heard::Closed(Some(4403)), "{tongue:?}");
+    }
+}

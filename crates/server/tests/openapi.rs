@@ -1,0 +1,275 @@
+//! The OpenAPI document: generated, complete, and true.
+
+use std::collections::BTreeSet;
+
+use nexo_sim::process::Setup;
+use nexo_sim::schema::Forms;
+use nexo_sim::{Person, Server};
+use serde_json::{Value, json};
+
+const METHODS: [&str; 3] = ["get", "post", "put"];
+
+fn setup() -> Setup {
+    Setup::new(env!("CARGO_BIN_EXE_nexo"))
+}
+
+fn root(file: &str) -> String {
+    format!("{}/../../{file}", env!("CARGO_MANIFEST_DIR"))
+}
+
+/// All operations: method, path, and what is told of it.
+fn operations(document: &Value) -> Vec<(&str, &str, &Value)> {
+    let paths = document["paths"].as_object().expect("paths");
+    let all = paths.iter().flat_map(|(path, item)| {
+        let operations = item.as_object().expect("operations").iter();
+        operations.map(move |(method, operation)| (method.as_str(), path.as_str(), operation))
+    });
+    all.collect()
+}
+
+#[tokio::test]
+async fn the_documentation_is_fresh() {
+    let server = setup().start();
+    for (path, file) in [
+        ("/openapi.json", "docs/openapi.json"),
+        ("/docs/typed.schema.json", "docs/protocol/typed.schema.json"),
+    ] {
+        let served = server.http.get(path, "").await;
+        assert_eq!(served.status, 200, "{path}");
+        if std::env::var_os("UPDATE_DOCS").is_some() {
+            std::fs::write(root(file), &served.text).unwrap();
+        }
+        let committed = std::fs::read_to_string(root(file)).unwrap_or_default();
+        assert!(committed == served.text, "{file} is stale: run `make gen`");
+    }
+}
+
+#[tokio::test]
+async fn every_path_is_told_of_once_and_well() {
+    let server = setup().start();
+    let document = server.http.get("/openapi.json", "").await.body;
+    assert_eq!(document["openapi"], "3.1.0");
+    let mut names = BTreeSet::new();
+    for (method, path, operation) in operations(&document) {
+        let what = format!("{method} {path}");
+        assert!(names.insert(operation["operationId"].to_string()), "{what} has another's name");
+        let summary = operation["summary"].as_str().unwrap();
+        assert!(summary.ends_with('.') && summary.len() > 10, "{what}: {summary}");
+        let tag = &operation["tags"][0];
+        let is_told = |it: &Value| it["name"] == *tag;
+        assert!(document["tags"].as_array().unwrap().iter().any(is_told), "{what}");
+    }
+    follow_all(Forms(&document), &document);
+}
+
+/// Every reference leads somewhere.
+fn follow_all<'a>(forms: Forms<'a>, value: &'a Value) {
+    forms.follow(value);
+    value.as_object().into_iter().flatten().for_each(|(_, inner)| follow_all(forms, inner));
+    value.as_array().into_iter().flatten().for_each(|inner| follow_all(forms, inner));
+}
+
+#[tokio::test]
+async fn what_is_told_of_is_served_and_nothing_else() {
+    let server = setup().start();
+    let document = server.http.get("/openapi.json", "").await.body;
+    for (path, item) in document["paths"].as_object().unwrap() {
+        let asked = path.replace("{file}", "app.js");
+        for method in METHODS {
+            let request = format!(
+                "{} {asked} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 0\r\n\r\n",
+                method.to_uppercase()
+            );
+            let answer = server.http.raw(request.as_bytes()).await;
+            let is_there = !["not_found", "method_not_allowed"].contains(&answer.reason());
+            assert_eq!(is_there, item.get(method).is_some(), "{method} {path}: {}", answer.text);
+        }
+    }
+    // Router and document are made from one table; a path could only hide by going around it.
+    let folder = root("crates/gateway/src/http");
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let text = std::fs::read_to_string(&path).unwrap_or_default();
+        let routes = text.matches(".route(\"").count() + text.matches(".nest(").count();
+        let is_metrics = path.ends_with("mod.rs");
+        assert_eq!(routes, usize::from(is_metrics), "{} routes by itself", path.display());
+    }
+}
+
+/// Asks, and holds every answer against the document.
+struct Asking<'a> {
+    server: &'a Server,
+    document: &'a Value,
+    answered: BTreeSet<(String, String)>,
+}
+
+impl Asking<'_> {
+    async fn ask(&mut self, who: &str, method: &str, path: &str, body: Value) -> Value {
+        let http = &self.server.http;
+        let answer = match method {
+            "get" => http.get(path, who).await,
+            "post" => http.post(path, who, body).await,
+            _ => http.put(path, who, body).await,
+        };
+        let name = path.split('?').next().unwrap();
+        let forms = Forms(self.document);
+        let operation = &self.document["paths"][name][method];
+        let response = forms.follow(&operation["responses"][answer.status.to_string()]);
+        let form = &response["content"]["application/json"]["schema"];
+        assert!(form.is_object(), "{method} {name} does not tell of {}", answer.status);
+        let misfits = forms.misfits(form, &answer.body);
+        assert!(misfits.is_empty(), "{method} {path}: {misfits:#?}\n{}", answer.text);
+        if answer.status == 200 {
+            self.answered.insert((method.to_owned(), name.to_owned()));
+        }
+        answer.body["data"].clone()
+    }
+
+    async fn get(&mut self, who: &Person, path: &str) -> Value {
+        self.ask(&who.token, "get", path, Value::Null).await
+    }
+
+    async fn post(&mut self, who: &Person, path: &str, body: Value) -> Value {
+        self.ask(&who.token, "post", path, body).await
+    }
+
+    async fn put(&mut self, who: &Person, path: &str, body: Value) -> Value {
+        self.ask(&who.token, "put", path, body).await
+    }
+}
+
+#[tokio::test]
+async fn every_answer_is_as_the_document_says() {
+    let server = setup().with("NEXO_GROUPS__CODE_COOLDOWN_SECONDS", "0").start();
+    let document = server.http.get("/openapi.json", "").await.body;
+    let mut asking = Asking { server: &server, document: &document, answered: BTreeSet::new() };
+    let [alice, bob, carol] = server.people(["alice", "bob", "carol"]).await;
+    accounts(&mut asking, &alice).await;
+    private(&mut asking, &alice, &bob).await;
+    group(&mut asking, &alice, &bob, &carol).await;
+    let system = std::fs::read_to_string(server.data().join("system.token")).unwrap();
+    let body = json!({ "client_msg_id": "s", "session_type": 1, "recv_id": "bob", "msg_type": 1,
+        "content": { "text": "hello" } });
+    asking.ask(system.trim(), "post", "/system/send", body).await;
+    for path in ["/healthz", "/readyz", "/server/info"] {
+        asking.ask("", "get", path, Value::Null).await;
+    }
+    asking.post(&bob, "/auth/logout", json!({})).await;
+    asking.get(&bob, "/user/info").await; // refused
+    let is_envelope = |operation: &Value| {
+        !operation["responses"]["200"]["content"]["application/json"]["schema"]["allOf"].is_null()
+    };
+    for (method, path, operation) in operations(&document) {
+        let key = (method.to_owned(), path.to_owned());
+        assert!(!is_envelope(operation) || asking.answered.contains(&key), "{key:?} was not asked");
+    }
+}
+
+async fn accounts(asking: &mut Asking<'_>, alice: &Person) {
+    let password = nexo_sim::person::PASSWORD;
+    let dora = json!({ "user_id": "dora", "nickname": "Dora", "password": password });
+    asking.ask("", "post", "/user/register", dora.clone()).await;
+    asking.ask("", "post", "/user/register", dora).await; // taken
+    let dora = json!({ "user_id": "dora", "password": password, "platform_id": 5 });
+    let signed = asking.ask("", "post", "/auth/login", dora).await;
+    let body = json!({ "refresh_token": signed["refresh_token"] });
+    let signed = asking.ask("", "post", "/auth/refresh", body).await;
+    let body = json!({ "old_password": password, "new_password": "another password" });
+    let token = signed["token"].as_str().unwrap();
+    asking.ask(token, "post", "/user/change_password", body).await;
+    asking.get(alice, "/user/info?user_id=dora").await;
+    asking.put(alice, "/user/update", json!({ "nickname": "Alice" })).await;
+    let body = json!({ "user_ids": ["dora", "alice"] });
+    asking.post(alice, "/user/get_users_online_status", body).await;
+}
+
+async fn private(asking: &mut Asking<'_>, alice: &Person, bob: &Person) {
+    let said = |id: &str| {
+        json!({ "client_msg_id": id, "session_type": 1, "recv_id": "bob", "msg_type": 1,
+            "content": { "text": "hello" } })
+    };
+    let first = asking.post(alice, "/msg/send", said("1")).await;
+    asking.post(alice, "/msg/send_without_mark_read", said("2")).await;
+    let conversation = first["conversation_id"].as_str().unwrap().to_owned();
+    let message = first["server_msg_id"].as_str().unwrap().to_owned();
+    asking.get(alice, &format!("/msg/readers?server_msg_id={message}")).await;
+    asking.post(alice, "/msg/recall", json!({ "server_msg_id": message })).await;
+    asking.post(alice, "/conversation/delete", json!({ "conversation_id": conversation })).await;
+    for path in [
+        "/single-chat/message/cursor?peerUserId=alice",
+        "/single-chat/message/since?peerUserId=alice",
+        "/single-chat/conversation/cursor",
+        "/single-chat/member/state?peerUserId=alice",
+        "/conversation/heads",
+        "/conversation/unread_total",
+        "/conversation/list?with_last_message=true&limit=1",
+        "/conversation/all",
+    ] {
+        asking.get(bob, path).await;
+    }
+    for path in [
+        "/msg/pull",
+        "/msg/max_seq",
+        "/msg/mentions",
+        "/conversation/info",
+        "/conversation/changes",
+        "/conversation/max_read_seq",
+        "/conversation/unread_count",
+    ] {
+        asking.get(bob, &format!("{path}?conversation_id={conversation}")).await;
+    }
+    asking.post(bob, "/conversation/list", json!({ "limit": 5 })).await;
+    asking.post(bob, "/conversation/all", json!({ "with_last_message": true })).await;
+    let body = json!({ "conversation_id": conversation, "is_pinned": true, "recv_msg_opt": 1 });
+    asking.put(bob, "/conversation/update", body).await;
+    let body = json!({ "conversation_id": conversation, "read_seq": 2 });
+    asking.post(bob, "/conversation/mark_read", body).await;
+}
+
+async fn group(asking: &mut Asking<'_>, alice: &Person, bob: &Person, carol: &Person) {
+    let wanted = json!({ "name": "Friends", "member_ids": ["bob"], "join_type": "approval" });
+    let made = asking.post(alice, "/group/create", wanted).await;
+    let id = made["group_id"].as_str().unwrap().to_owned();
+    let with = |more: Value| {
+        let mut body = json!({ "group_id": id });
+        body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        body
+    };
+    asking.post(carol, "/group/join", with(json!({ "message": "please" }))).await;
+    asking.get(carol, &format!("/group/info?group_id={id}")).await;
+    asking.get(alice, &format!("/group/info?group_id={id}")).await;
+    asking.get(alice, &format!("/group/join_requests?group_id={id}")).await;
+    let accept = with(json!({ "user_id": "carol", "accept": true }));
+    asking.post(alice, "/group/join_decide", accept).await;
+    asking.post(alice, "/group/invite", with(json!({ "user_ids": ["dora"] }))).await;
+    let said = json!({ "client_msg_id": "g", "session_type": 2, "msg_type": 1,
+        "content": { "text": "hello" }, "mentions": ["bob"] });
+    asking.post(alice, "/msg/send", with(said)).await;
+    asking.post(alice, "/group/set_role", with(json!({ "user_id": "bob", "role": 1 }))).await;
+    asking.post(alice, "/group/mute", with(json!({ "user_id": "carol", "seconds": 60 }))).await;
+    asking.post(alice, "/group/mute_all", with(json!({ "on": true }))).await;
+    asking.put(alice, "/group/update", with(json!({ "name": "Old friends" }))).await;
+    asking.post(alice, "/group/reset_code", with(json!({}))).await;
+    for path in ["/group/message/cursor", "/group/message/since"] {
+        asking.get(bob, &format!("{path}?groupId={id}")).await;
+    }
+    for path in ["/group/joined", "/group/conversation/cursor", "/conversation/list"] {
+        asking.get(bob, path).await;
+    }
+    asking.get(bob, &format!("/group/members?group_id={id}&limit=1")).await;
+    asking.get(bob, &format!("/group/member?group_id={id}&user_id=alice")).await;
+    asking.get(bob, &format!("/conversation/changes?conversation_id=sg_{id}")).await;
+    asking.post(alice, "/group/kick", with(json!({ "user_id": "dora" }))).await;
+    asking.post(carol, "/group/quit", with(json!({}))).await;
+    asking.post(carol, "/group/join_request", with(json!({}))).await;
+    asking.post(alice, "/group/transfer", with(json!({ "user_id": "bob" }))).await;
+    asking.post(alice, "/group/leave", with(json!({}))).await;
+    asking.post(bob, "/group/dissolve", with(json!({}))).await;
+    asking.get(bob, "/conversation/list").await;
+    let made = asking.post(bob, "/group/create", json!({ "name": "Another" })).await;
+    asking.post(bob, "/group/dismiss", json!({ "group_id": made["group_id"] })).await;
+    let made = asking.post(bob, "/group/create", json!({ "name": "A third" })).await;
+    let body = json!({ "conversation_id": made["conversation_id"] });
+    asking.post(bob, "/conversation/delete", body).await;
+    asking.get(bob, "/group/conversation/cursor").await;
+}

@@ -1,0 +1,88 @@
+//! The few things in the numbered dialect.
+
+use data_encoding::BASE64;
+use serde_json::{Value, json};
+use tokio_tungstenite::tungstenite::Message as Packet;
+
+use super::{Heard, Said, To};
+use crate::person::Person;
+
+pub(super) fn query(person: &Person, sdk: &str) -> String {
+    let Person { id, token, .. } = person;
+    format!("?token={token}&send_id={id}&platform_id=5&operation_id=open&sdk_type={sdk}")
+}
+
+fn packet(number: u32, call: &str, data: &Value, nested: bool) -> Packet {
+    let data =
+        if nested { data.clone() } else { json!(BASE64.encode(data.to_string().as_bytes())) };
+    let frame = json!({
+        "req_identifier": number, "msg_incr": call, "operation_id": call, "data": data });
+    Packet::text(frame.to_string())
+}
+
+pub(super) fn say(call: &str, to: &To, name: &str, text: &str, nested: bool) -> Packet {
+    let mut data = json!({ "client_msg_id": name, "msg_type": 1, "content": { "text": text } });
+    match to {
+        To::User(to) => (data["session_type"], data["recv_id"]) = (json!(1), json!(to)),
+        To::Group(group) => (data["session_type"], data["group_id"]) = (json!(2), json!(group)),
+    }
+    packet(1003, call, &data, nested)
+}
+
+pub(super) fn newest(call: &str, nested: bool) -> Packet {
+    packet(1001, call, &json!({ "conversation_ids": [] }), nested)
+}
+
+pub(super) fn pull(call: &str, conversation: &str, nested: bool) -> Packet {
+    packet(1005, call, &json!({ "conversation_id": conversation }), nested)
+}
+
+fn text(value: &Value, field: &str) -> String {
+    value[field].as_str().unwrap_or_default().to_owned()
+}
+
+fn said(message: &Value) -> Said {
+    Said {
+        id: text(message, "server_msg_id"),
+        seq: message["seq"].as_u64().unwrap_or_default(),
+        from: text(message, "sender_id"),
+        conversation: text(message, "conversation_id"),
+        text: text(&message["content"], "text"),
+    }
+}
+
+fn messages(list: &Value) -> Vec<Said> {
+    list.as_array().into_iter().flatten().map(said).collect()
+}
+
+pub(super) fn hear(frame: &Value) -> Heard {
+    let data = match &frame["data"] {
+        Value::String(text) => {
+            let bytes = BASE64.decode(text.as_bytes()).expect("base64");
+            serde_json::from_slice(&bytes).expect("JSON in base64")
+        }
+        data => data.clone(),
+    };
+    let call = text(frame, "operation_id");
+    assert_eq!(frame["msg_incr"], frame["operation_id"], "both are repeated: {frame}");
+    let number = frame["req_identifier"].as_u64().unwrap_or_default();
+    match number {
+        2002 => return Heard::Kicked(text(&data, "reason")),
+        _ if frame["err_code"] != 0 => return Heard::Refused(call, text(&data, "reason")),
+        _ => {}
+    }
+    match number {
+        1001 => Heard::Done,
+        1003 => Heard::Saved(text(&data, "client_msg_id"), said(&data)),
+        1002 | 1005 => Heard::Messages(messages(&data["messages"])),
+        2001 => {
+            let by_conversation = data["msgs"].as_object().expect("by conversation");
+            let (_, list) = by_conversation.iter().next().expect("at least one");
+            Heard::Said(messages(list).pop().expect("at least one"))
+        }
+        2003 if data["kind"] == "recalled" => Heard::Recalled(text(&data, "server_msg_id")),
+        2003 => Heard::Changed(text(&data, "kind")),
+        2004 => Heard::Read(text(&data, "user_id"), text(&data, "server_msg_id")),
+        _ => Heard::Other,
+    }
+}

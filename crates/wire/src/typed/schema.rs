@@ -1,0 +1,178 @@
+//! The frames as JSON Schema. What a field may hold is told by the structs that are read and
+//! written; which frame has which fields is this table, held to real frames by a test.
+
+use serde_json::{Map, Value, json};
+use utoipa::ToSchema;
+
+use super::{decode, encode, frame, group};
+use crate::shapes;
+
+/// Type, meaning, and fields: `name` is always there, `name?` may be left out, `name=a|b` is one of
+/// these words.
+type Row = (&'static str, &'static str, &'static str);
+
+const CLIENT: [Row; 10] = [
+    ("AUTH", "Who you are; the first frame.", "token"),
+    ("REAUTH", "Carry on with a newer token of the same sign-in.", "token"),
+    ("PING", "Are you there?", ""),
+    ("PONG", "Here I am.", ""),
+    (
+        "SINGLE_CHAT",
+        "Say something to one person.",
+        "clientMsgId to body msgType? extra? mentions? replyToServerMsgId?",
+    ),
+    (
+        "GROUP_CHAT",
+        "Say something in a group. `mentions` are user ids, or `@all`.",
+        "clientMsgId groupId body msgType? extra? mentions? replyToServerMsgId?",
+    ),
+    (
+        "ACK",
+        "Everything up to this message arrived, or was read.",
+        "ackType=delivered|read|ack_read serverMsgId to? groupId? msgSeq?",
+    ),
+    ("MESSAGE_REVOKE", "Take a message back.", "serverMsgId clientMsgId?"),
+    ("TYPING", "You are writing, to one person or in a group.", "to? groupId?"),
+    ("RESEND", "The next page of what this device has not seen.", "cursors?"),
+];
+
+const SERVER: [Row; 18] = [
+    ("AUTH_OK", "Welcome, also after REAUTH.", "from tokenExpiresAt limits ts"),
+    ("AUTH_FAIL", "The token is not good; the connection ends.", "reason message ts"),
+    ("ERROR", "Something was refused.", "reason message clientMsgId? serverMsgId? ts"),
+    ("PING", "Are you there?", "ts"),
+    ("PONG", "Here I am.", "ts"),
+    (
+        "SINGLE_CHAT",
+        "Somebody said something to one person.",
+        "from to conversationId clientMsgId serverMsgId msgSeq msgType body extra? mentions? \
+         replyToServerMsgId? revoked? important? ts",
+    ),
+    (
+        "GROUP_CHAT",
+        "Somebody said something in a group.",
+        "from groupId conversationId clientMsgId serverMsgId msgSeq msgType body extra? mentions? \
+         replyToServerMsgId? revoked? important? ts",
+    ),
+    (
+        "GROUP_NOTIFY",
+        "There is a message in a large group: pull it.",
+        "from groupId conversationId serverMsgId msgSeq important? ts",
+    ),
+    (
+        "ACK",
+        "Your message is on disk. `body` if words of it were replaced.",
+        "ackType=saved from to? groupId? conversationId clientMsgId serverMsgId msgSeq body? ts",
+    ),
+    (
+        "ACK",
+        "Your message is taken back.",
+        "ackType=revoked groupId? conversationId clientMsgId? serverMsgId msgSeq ts",
+    ),
+    (
+        "ACK",
+        "Somebody received or read everything up to this message.",
+        "ackType=delivered|read from to groupId? conversationId serverMsgId msgSeq ts",
+    ),
+    (
+        "MESSAGE_REVOKED",
+        "Somebody took a message back; its text is never served again.",
+        "from to? groupId? conversationId serverMsgId msgSeq changeSeq ts",
+    ),
+    (
+        "GROUP_CHANGED",
+        "People or the group changed.",
+        "event=joined|left|kicked|role|owner|updated|muted|all_muted|dissolved|dismissed from groupId \
+         conversationId changeSeq userIds? msgSeq? userId? role? mutedUntil? on? group? ts",
+    ),
+    (
+        "GROUP_JOIN_REQUEST",
+        "Somebody wants into a group you decide for; `serverMsgId` names the request.",
+        "from groupId serverMsgId body ts",
+    ),
+    (
+        "GROUP_JOIN_DECISION",
+        "What was decided about your wish to join.",
+        "from to groupId serverMsgId body=ACCEPTED|REJECTED ts",
+    ),
+    (
+        "CONVERSATION_SETTINGS",
+        "You chose on another device what you hear of a conversation.",
+        "conversationId receive",
+    ),
+    ("TYPING", "Somebody is writing.", "from to? groupId? ts"),
+    ("RESEND_DONE", "A page of what was missed is complete.", "hasMore ts"),
+];
+
+/// The schema of all frames.
+pub fn schema() -> Value {
+    let (mut forms, mut said, mut heard) = (Map::new(), Map::new(), Map::new());
+    tell::<decode::Frame<'static>>(&mut said, &mut forms);
+    tell::<frame::Frame<'static>>(&mut heard, &mut forms);
+    tell::<group::Changed<'static>>(&mut heard, &mut forms);
+    tell::<encode::Settings<'static>>(&mut heard, &mut forms);
+    for (side, rows, fields) in [("Client", &CLIENT[..], &said), ("Server", &SERVER[..], &heard)] {
+        let named = rows.iter().map(|row| (name(side, row, rows), form(row, fields)));
+        let named: Vec<(String, Value)> = named.collect();
+        let any = named.iter().map(|(name, _)| json!({ "$ref": format!("#/$defs/{name}") }));
+        forms.insert(format!("{side}Frame"), json!({ "oneOf": any.collect::<Vec<_>>() }));
+        forms.extend(named);
+    }
+    json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Nexo, the typed dialect",
+        "description": "Text frames of the WebSocket, told apart by `type`. A client says a ClientFrame \
+            and hears a ServerFrame. Fields that are not known are to be ignored.",
+        "anyOf": [{ "$ref": "#/$defs/ClientFrame" }, { "$ref": "#/$defs/ServerFrame" }],
+        "$defs": forms,
+    })
+}
+
+/// Adds what a struct tells of its fields, and the forms these speak of.
+fn tell<T: ToSchema>(fields: &mut Map<String, Value>, forms: &mut Map<String, Value>) {
+    let mut named = Vec::new();
+    T::schemas(&mut named);
+    forms.extend(named.into_iter().map(|(name, form)| (name, here(json!(form)))));
+    let mut form = json!(T::schema());
+    form["required"] = json!([]); // that is for the table to say
+    for (name, field) in here(form)["properties"].as_object().into_iter().flatten() {
+        fields.entry(name).or_insert_with(|| field.clone());
+    }
+}
+
+/// A form as this document has it: what may be left out is not null, and references stay here.
+fn here(mut form: Value) -> Value {
+    shapes::without_null(&mut form);
+    let text = form.to_string().replace("#/components/schemas/", "#/$defs/");
+    serde_json::from_str(&text).expect("it is still JSON")
+}
+
+/// What a frame is called; if several have its type, their first words tell them apart.
+fn name(side: &str, (kind, _, fields): &Row, rows: &[Row]) -> String {
+    let is_alone = rows.iter().filter(|(other, ..)| other == kind).count() == 1;
+    let words = fields.split(['=', '|', ' ']).nth(1).filter(|_| !is_alone).unwrap_or_default();
+    let parts = kind.split('_').chain([words]).filter(|part| !part.is_empty());
+    let parts = parts.map(|part| part[..1].to_uppercase() + &part[1..].to_lowercase());
+    format!("{side}{}", parts.collect::<String>())
+}
+
+fn form((kind, meaning, fields): &Row, known: &Map<String, Value>) -> Value {
+    let mut properties = json!({ "type": { "const": kind } });
+    let mut required = vec!["type"];
+    for field in fields.split_whitespace() {
+        let (field, words) = field.split_once('=').unwrap_or((field, ""));
+        let name = field.trim_end_matches('?');
+        let told = known.get(name).unwrap_or_else(|| panic!("{kind}: no struct tells of {name}"));
+        properties[name] = if words.is_empty() {
+            told.clone()
+        } else {
+            json!({ "enum": words.split('|').collect::<Vec<_>>() })
+        };
+        if name == field {
+            required.push(name);
+        }
+    }
+    json!({
+        "type": "object", "description": meaning, "properties": properties, "required": required,
+    })
+}
