@@ -4,7 +4,7 @@ CARGO ?= cargo
 ROUNDS ?= 20
 export CARGO_TERM_COLOR ?= auto
 
-.PHONY: help run test check fmt gen schemathesis bench crash release
+.PHONY: help run test tools check fmt gen schemathesis bench crash release
 
 help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -12,8 +12,11 @@ help: ## this list
 run: ## build and start the server on http://127.0.0.1:8080, data in ./data
 	$(CARGO) run --release --bin nexo -- serve
 
-test: check ## everything that must hold
+test: check tools ## everything that must hold
 	$(CARGO) test --workspace --locked
+
+tools: ## install what the tests need beside Rust
+	scripts/tools.sh
 
 check: ## form: formatting and lints, warnings are errors
 	$(CARGO) fmt --all --check

@@ -1,4 +1,4 @@
-//! The OpenAPI document: generated, complete, and true.
+//! The `OpenAPI` document: generated, complete, and true.
 
 use std::collections::BTreeSet;
 
@@ -34,13 +34,13 @@ async fn the_documentation_is_fresh() {
         ("/openapi.json", "docs/openapi.json"),
         ("/docs/typed.schema.json", "docs/protocol/typed.schema.json"),
     ] {
-        let served = server.http.get(path, "").await;
-        assert_eq!(served.status, 200, "{path}");
+        let told = server.http.get(path, "").await;
+        assert_eq!(told.status, 200, "{path}");
         if std::env::var_os("UPDATE_DOCS").is_some() {
-            std::fs::write(root(file), &served.text).unwrap();
+            std::fs::write(root(file), &told.text).unwrap();
         }
         let committed = std::fs::read_to_string(root(file)).unwrap_or_default();
-        assert!(committed == served.text, "{file} is stale: run `make gen`");
+        assert!(committed == told.text, "{file} is stale: run `make gen`");
     }
 }
 
@@ -111,7 +111,7 @@ impl Asking<'_> {
             "post" => http.post(path, who, body).await,
             _ => http.put(path, who, body).await,
         };
-        let name = path.split('?').next().unwrap();
+        let name = path.split('?').next().expect("a path");
         let forms = Forms(self.document);
         let operation = &self.document["paths"][name][method];
         let response = forms.follow(&operation["responses"][answer.status.to_string()]);
@@ -165,6 +165,10 @@ async fn every_answer_is_as_the_document_says() {
     }
 }
 
+fn text(value: &Value) -> String {
+    value.as_str().expect("a text").to_owned()
+}
+
 async fn accounts(asking: &mut Asking<'_>, alice: &Person) {
     let password = nexo_sim::person::PASSWORD;
     let dora = json!({ "user_id": "dora", "nickname": "Dora", "password": password });
@@ -175,8 +179,8 @@ async fn accounts(asking: &mut Asking<'_>, alice: &Person) {
     let body = json!({ "refresh_token": signed["refresh_token"] });
     let signed = asking.ask("", "post", "/auth/refresh", body).await;
     let body = json!({ "old_password": password, "new_password": "another password" });
-    let token = signed["token"].as_str().unwrap();
-    asking.ask(token, "post", "/user/change_password", body).await;
+    let token = text(&signed["token"]);
+    asking.ask(&token, "post", "/user/change_password", body).await;
     asking.get(alice, "/user/info?user_id=dora").await;
     asking.put(alice, "/user/update", json!({ "nickname": "Alice" })).await;
     let body = json!({ "user_ids": ["dora", "alice"] });
@@ -190,8 +194,8 @@ async fn private(asking: &mut Asking<'_>, alice: &Person, bob: &Person) {
     };
     let first = asking.post(alice, "/msg/send", said("1")).await;
     asking.post(alice, "/msg/send_without_mark_read", said("2")).await;
-    let conversation = first["conversation_id"].as_str().unwrap().to_owned();
-    let message = first["server_msg_id"].as_str().unwrap().to_owned();
+    let conversation = text(&first["conversation_id"]);
+    let message = text(&first["server_msg_id"]);
     asking.get(alice, &format!("/msg/readers?server_msg_id={message}")).await;
     asking.post(alice, "/msg/recall", json!({ "server_msg_id": message })).await;
     asking.post(alice, "/conversation/delete", json!({ "conversation_id": conversation })).await;
@@ -229,10 +233,12 @@ async fn private(asking: &mut Asking<'_>, alice: &Person, bob: &Person) {
 async fn group(asking: &mut Asking<'_>, alice: &Person, bob: &Person, carol: &Person) {
     let wanted = json!({ "name": "Friends", "member_ids": ["bob"], "join_type": "approval" });
     let made = asking.post(alice, "/group/create", wanted).await;
-    let id = made["group_id"].as_str().unwrap().to_owned();
+    let id = text(&made["group_id"]);
     let with = |more: Value| {
         let mut body = json!({ "group_id": id });
-        body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        for (name, value) in more.as_object().expect("fields") {
+            body[name] = value.clone();
+        }
         body
     };
     asking.post(carol, "/group/join", with(json!({ "message": "please" }))).await;

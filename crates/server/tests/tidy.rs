@@ -35,6 +35,9 @@ fn every_path_the_documents_name_exists() {
         "docs/operating.md",
         "docs/testing.md",
         "docs/protocol/typed.md",
+        "docs/protocol/numbered.md",
+        "docs/protocol/dotted.md",
+        "docs/http.md",
     ];
     for document in documents {
         for quoted in read(document).split('`').skip(1).step_by(2) {

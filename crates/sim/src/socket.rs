@@ -30,9 +30,14 @@ pub struct Socket {
 impl Socket {
     /// Connects; says nothing yet.
     pub async fn open(authority: &str) -> Self {
+        Self::open_with(authority, "").await
+    }
+
+    /// Connects with something said at the handshake.
+    pub async fn open_with(authority: &str, query: &str) -> Self {
         let tcp = TcpStream::connect(authority).await.expect("a connection");
         tcp.set_nodelay(true).expect("a live socket");
-        let url = format!("ws://{authority}/ws");
+        let url = format!("ws://{authority}/ws{query}");
         let (stream, _) = client_async(url, tcp).await.expect("a handshake");
         Self { stream, waiting: VecDeque::new() }
     }

@@ -1,0 +1,23 @@
+//! The examples work as they are: one small client per dialect.
+
+use std::process::Command;
+
+use nexo_sim::process::Setup;
+
+#[test]
+fn each_example_talks_to_a_real_server() {
+    let server = Setup::new(env!("CARGO_BIN_EXE_nexo")).start();
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples");
+    for dialect in ["typed", "numbered", "dotted"] {
+        let output = Command::new("python3")
+            .arg(format!("{folder}/{dialect}.py"))
+            .arg(format!("http://{}", server.http.authority))
+            .output()
+            .expect("python3, which `make test` installs");
+        let said = String::from_utf8_lossy(&output.stdout);
+        let wrong = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{dialect}: {said}{wrong}");
+        assert!(said.contains("saved as 1, bob heard: Hello, Bob"), "{dialect}: {said}");
+        assert!(said.contains("alice hears: read"), "{dialect}: {said}");
+    }
+}
