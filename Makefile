@@ -2,9 +2,10 @@
 .DEFAULT_GOAL := help
 CARGO ?= cargo
 ROUNDS ?= 20
+CASES ?= 200000
 export CARGO_TERM_COLOR ?= auto
 
-.PHONY: help run test tools check fmt gen schemathesis bench crash release
+.PHONY: help run test tools check fmt gen fuzz schemathesis bench crash release
 
 help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -28,6 +29,9 @@ fmt: ## format everything
 gen: ## write the generated pages anew
 	UPDATE_DOCS=1 $(CARGO) test -q -p nexo-wire documentation
 	UPDATE_DOCS=1 $(CARGO) test -q -p nexo --test openapi documentation
+
+fuzz: ## the long form of the decoders' property tests: CASES=200000
+	PROPTEST_CASES=$(CASES) $(CARGO) test --release -p nexo-wire --test typed --test numbered --test dotted
 
 schemathesis: ## ask a real server whatever docs/openapi.json allows: EXAMPLES=30
 	scripts/schemathesis

@@ -45,6 +45,19 @@ async fn the_documentation_is_fresh() {
 }
 
 #[tokio::test]
+async fn the_overview_names_every_path_and_no_other() {
+    let server = setup().start();
+    let document = server.http.get("/openapi.json", "").await.body;
+    let told: BTreeSet<&str> = operations(&document).iter().map(|(_, path, _)| *path).collect();
+    let page = std::fs::read_to_string(root("docs/http.md")).unwrap();
+    let quoted =
+        page.split('`').skip(1).step_by(2).filter_map(|words| words.split(' ').next_back());
+    let named: BTreeSet<&str> = quoted.filter(|word| word.starts_with('/')).collect();
+    let pages = BTreeSet::from(["/", "/docs/{file}", "/ws"]);
+    assert_eq!(named, &told - &pages);
+}
+
+#[tokio::test]
 async fn every_path_is_told_of_once_and_well() {
     let server = setup().start();
     let document = server.http.get("/openapi.json", "").await.body;

@@ -42,7 +42,6 @@ pub struct GroupInfo {
 #[derive(Debug, Default, Serialize, ToSchema)]
 #[schema(as = GroupMembership)]
 struct Mine {
-    /// 0 member, 1 admin, 2 owner.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(schema_with = shapes::role_number)]
     my_role: Option<i32>,
@@ -107,7 +106,6 @@ pub struct MemberInfo {
     user_id: String,
     nickname: String,
     avatar: String,
-    /// 0 member, 1 admin, 2 owner.
     #[schema(schema_with = shapes::role_number)]
     role_level: i32,
     /// Always 0: those who left are not listed.

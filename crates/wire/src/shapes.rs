@@ -5,73 +5,82 @@ use nexo_chat::Reason;
 use serde_json::{Value, json};
 use utoipa::openapi::schema::{Object, ObjectBuilder, Type};
 
+use crate::snake::{SESSION_GROUP, SESSION_PRIVATE};
 use crate::{codes, typed, words};
 
-fn among<T: Into<Value>>(kind: Type, values: impl IntoIterator<Item = T>) -> Object {
-    ObjectBuilder::new().schema_type(kind).enum_values(Some(values)).build()
+fn among<T: Into<Value>>(kind: Type, values: impl IntoIterator<Item = T>) -> ObjectBuilder {
+    ObjectBuilder::new().schema_type(kind).enum_values(Some(values))
 }
 
-fn word<T>(table: &[(&'static str, T)]) -> Object {
-    among(Type::String, table.iter().map(|(word, _)| *word))
+fn words<T>(table: &[(&'static str, T)]) -> Object {
+    among(Type::String, table.iter().map(|(word, _)| *word)).build()
 }
 
-fn number<T>(table: &[(&'static str, T)]) -> Object {
-    among(Type::Integer, 0..table.len())
+/// Numbers, and what they mean.
+fn numbers(named: impl Iterator<Item = (i32, &'static str)>) -> Object {
+    let (numbers, meant): (Vec<i32>, Vec<String>) =
+        named.map(|(number, word)| (number, format!("{number} {}", word.to_lowercase()))).unzip();
+    among(Type::Integer, numbers).description(Some(format!("{}.", meant.join(", ")))).build()
+}
+
+/// The numbers of a table are its places.
+fn places<T>(table: &[(&'static str, T)]) -> Object {
+    numbers((0..).zip(table).map(|(number, (word, _))| (number, *word)))
 }
 
 /// How one comes into a group.
 pub fn joining() -> Object {
-    word(&words::JOININGS)
+    words(&words::JOININGS)
 }
 
 /// What a newcomer sees.
 pub fn history() -> Object {
-    word(&words::HISTORIES)
+    words(&words::HISTORIES)
 }
 
 /// A role by its word.
 pub fn role() -> Object {
-    word(&words::ROLES)
+    words(&words::ROLES)
 }
 
-/// A role by its number: 0 member, 1 admin, 2 owner.
+/// A role by its number.
 pub fn role_number() -> Object {
-    number(&words::ROLES)
+    places(&words::ROLES)
 }
 
-/// A receive option by its number: 0 normal, 1 silent, 2 blocked.
+/// A receive option by its number.
 pub fn receive_number() -> Object {
-    number(&words::RECEIVES)
+    places(&words::RECEIVES)
 }
 
 /// A receive option by its word.
 pub fn receive() -> Object {
-    word(&words::RECEIVES)
+    words(&words::RECEIVES)
 }
 
 /// How many devices of one person may be there.
 pub fn session_policy() -> Object {
-    word(&words::SESSION_POLICIES)
+    words(&words::SESSION_POLICIES)
 }
 
 /// A content type by its name.
 pub fn msg_type() -> Object {
-    word(&typed::KINDS)
+    words(&typed::KINDS)
 }
 
 /// A content type by its number.
 pub fn msg_type_number() -> Object {
-    among(Type::Integer, typed::KINDS.iter().map(|(_, kind)| kind.0))
+    numbers(typed::KINDS.iter().map(|(word, kind)| (kind.0, *word)))
 }
 
-/// A conversation's kind: 1 private, 2 a group's.
+/// A conversation's kind by its number.
 pub fn session_type() -> Object {
-    among(Type::Integer, [crate::snake::SESSION_PRIVATE, crate::snake::SESSION_GROUP])
+    numbers([(SESSION_PRIVATE, "private"), (SESSION_GROUP, "group")].into_iter())
 }
 
 /// Why something was refused.
 pub fn reason() -> Object {
-    among(Type::String, Reason::ALL.iter().map(|reason| codes::row(*reason).typed))
+    among(Type::String, Reason::ALL.iter().map(|reason| codes::row(*reason).typed)).build()
 }
 
 /// What the server leaves out it does not say as null: only a field that is always there may be.

@@ -8,7 +8,7 @@ use nexo_chat::membership::{
     Group, GroupMember, GroupProfile, History, JoinCode, JoinRequest, Joining,
 };
 use nexo_chat::model::{
-    Content, Cursors, Edge, Message, Recall, Receive, ReplyTo, Settings, Standing, Window,
+    Content, Cursors, Edge, Message, Profile, Recall, Receive, ReplyTo, Settings, Standing, Window,
 };
 use nexo_chat::presence::Presence;
 use nexo_wire::camel::{ConversationLine, GroupLine, MemberState, MessageEntity};
@@ -131,7 +131,7 @@ fn a_message_shows_where_it_is_and_whom_it_speaks_of() {
 
 #[test]
 fn a_line_is_of_one_person_or_of_a_group() {
-    let private = line(With::Peer { user: user("bob"), read: Seq(6) });
+    let private = line(With::Peer { user: user("bob"), profile: Profile::default(), read: Seq(6) });
     let shared = line(With::Group(Arc::new(group())));
     assert!(GroupLine::new(&private).is_none());
     assert!(ConversationLine::new(&shared).is_none() && MemberState::new(&shared).is_none());

@@ -166,7 +166,6 @@ struct UpdateParams {
 struct SettingsBody {
     /// Here or in the query.
     conversation_id: Option<String>,
-    /// 0 normal, 1 silent, 2 blocked: nothing is pushed.
     #[schema(schema_with = shapes::receive_number)]
     recv_msg_opt: Option<i64>,
     is_pinned: Option<bool>,

@@ -1,4 +1,4 @@
-//! The OpenAPI document, put together from what the handlers tell.
+//! The `OpenAPI` document, put together from what the handlers tell.
 
 use axum::http::Method;
 use nexo_chat::Reason;
@@ -44,7 +44,7 @@ impl Document {
         if let Some(scheme) = told.security {
             operation["security"] = json!([{ scheme: [] }]);
         }
-        for named in told.schemas {
+        for named in &told.schemas {
             self.name(named);
         }
         self.put(method, path, group, summary, &told.reasons, operation);
@@ -84,7 +84,7 @@ impl Document {
     }
 
     /// A form that operations speak of by name. One name is one form.
-    fn name(&mut self, named: Named) {
+    fn name(&mut self, named: &Named) {
         let mut form = json!(named.schema);
         if named.is_said {
             shapes::without_null(&mut form);

@@ -22,7 +22,9 @@ fn write(value: &Value, depth: usize, used: usize, text: &mut String) {
             lines(['[', ']'], items, depth, text);
         }
         Value::Object(fields) if !is_short => {
-            let fields = fields.iter().map(|(name, field)| (format!("{}: ", Value::from(name.as_str())), field));
+            let fields = fields
+                .iter()
+                .map(|(name, field)| (format!("{}: ", Value::from(name.as_str())), field));
             lines(['{', '}'], fields, depth, text);
         }
         _ => text.push_str(&short),

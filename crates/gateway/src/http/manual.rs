@@ -49,7 +49,7 @@ pub(super) fn paths(paths: &mut Paths) {
     paths.plain("/docs/{file}", file, summary, &[Reason::NotFound], files);
 }
 
-/// The path of WebSockets.
+/// The path that becomes a socket.
 pub(super) fn socket<H, T>(paths: &mut Paths, upgrade: H)
 where
     H: Handler<T, Arc<Gateway>>,
@@ -100,7 +100,9 @@ async fn file(asked: Asked, Path(name): Path<String>) -> Response {
     match name.as_str() {
         "app.js" => served("text/javascript; charset=utf-8", SCRIPT.into()),
         "style.css" => served("text/css; charset=utf-8", STYLE.into()),
-        "typed.schema.json" => served("application/schema+json", layout::written(&typed::schema()).into()),
+        "typed.schema.json" => {
+            served("application/schema+json", layout::written(&typed::schema()).into())
+        }
         _ => asked.refuse(Reason::NotFound),
     }
 }

@@ -99,10 +99,8 @@ struct SendBody {
     recv_id: Option<String>,
     /// Which group it is for.
     group_id: Option<String>,
-    /// 1 to a person, 2 to a group.
     #[schema(schema_with = shapes::session_type)]
     session_type: i32,
-    /// 1 text, 2 image, 3 video, 4 audio, 5 file, 100 custom.
     #[schema(schema_with = shapes::msg_type_number)]
     msg_type: i32,
     /// Exactly one field, named after the type: `text`, `image`, `video`, `audio`, `file` or `custom`.

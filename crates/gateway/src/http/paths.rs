@@ -30,7 +30,7 @@ macro_rules! paths {
     ($paths:ident: $($method:ident $path:literal $handler:path, $summary:literal
         $(, $set:ident)? [$($reason:ident)*])*) => {
         $($paths.add(
-            axum::http::Method::$method,
+            &axum::http::Method::$method,
             $path,
             $handler,
             $summary,
@@ -50,7 +50,7 @@ impl Paths {
     /// A path whose handler tells by its types what it takes and gives.
     pub(super) fn add<H, T>(
         &mut self,
-        method: Method,
+        method: &Method,
         path: &'static str,
         handler: H,
         summary: &'static str,
@@ -59,12 +59,12 @@ impl Paths {
         H: Handler<T, Arc<Gateway>> + Tells<T>,
         T: 'static,
     {
-        let mut told = Told { has_body: method != Method::GET, ..Told::default() };
+        let mut told = Told { has_body: *method != Method::GET, ..Told::default() };
         H::tell(&mut told);
         told.reasons.extend(reasons.concat());
         told.reasons.extend([Reason::ServerBusy, Reason::InternalError]);
-        self.route(&method, path, handler, &told.reasons);
-        self.document.add(&method, path, self.group, summary, told);
+        self.route(method, path, handler, &told.reasons);
+        self.document.add(method, path, self.group, summary, told);
     }
 
     /// A path that answers with no envelope unless it refuses, so somebody has to say with what.

@@ -90,7 +90,8 @@ function operationOf(api, path, method, operation) {
   const form = element("form", {});
   form.append(...(operation.parameters ?? []).map(parameterField));
   const bodyForm = operation.requestBody?.content["application/json"].schema;
-  const body = bodyForm && element("textarea", { rows: 6, spellcheck: false, value: JSON.stringify(sample(api, bodyForm), null, 2) });
+  const first = bodyForm && JSON.stringify(sample(api, bodyForm), null, 2);
+  const body = bodyForm && element("textarea", { rows: first.split("\n").length + 1, spellcheck: false, value: first });
   if (body) {
     body.setAttribute("aria-label", "Body");
     form.append(element("h3", {}, "Body"), body, element("pre", {}, written(api, bodyForm)));
