@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use nexo_chat::Chat;
 use nexo_chat::ids::ConnectionId;
-use nexo_wire::typed::Limits;
+use nexo_wire::dialect::Limits;
 use tokio::sync::watch;
 
 use crate::delivery::Delivery;

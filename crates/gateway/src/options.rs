@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use nexo_chat::rules::Rules;
-use nexo_wire::typed::Limits;
+use nexo_wire::dialect::Limits;
 
 /// What an operator may set about sockets and HTTP.
 #[derive(Clone, Debug)]

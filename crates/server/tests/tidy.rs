@@ -71,6 +71,27 @@ fn policy_is_pure() {
 }
 
 #[test]
+fn only_wire_and_the_handshake_know_a_dialect() {
+    // The handshake, and the page that shows the typed frames' schema.
+    let knows = [
+        "crates/gateway/src/opening.rs",
+        "crates/gateway/src/http/socket.rs",
+        "crates/gateway/src/http/manual.rs",
+    ];
+    for folder in ["crates/chat/src", "crates/gateway/src", "crates/store/src", "crates/bus/src"] {
+        for path in files(folder, "rs") {
+            if knows.iter().any(|known| path.ends_with(known)) {
+                continue;
+            }
+            let text = std::fs::read_to_string(&path).expect("a file");
+            for word in ["Dialect::", "typed::", "numbered::", "dotted::"] {
+                assert!(!text.contains(word), "{} knows {word}", path.display());
+            }
+        }
+    }
+}
+
+#[test]
 fn the_domain_has_no_runtime() {
     let manifest = read("crates/chat/Cargo.toml");
     for runtime in ["tokio", "axum", "hyper", "fjall"] {

@@ -1,6 +1,6 @@
 //! Bytes to the domain's words and back. Pure: no sockets, no clock, no store.
 //!
-//! - [`codes`]: the one table of reason → codes, status, close
+//! - [`codes`]: the one table of reason → codes, status, close; [`typescript`]: the same for that client
 //! - [`words`]: what the domain's choices are called; [`mentions`]: whom a message speaks of
 //! - [`dialect`]: the three dialects as one choice
 //! - [`typed`]: text frames by `type`; [`numbered`]: envelopes by number; [`dotted`]: by `cmd`, as text
@@ -23,4 +23,5 @@ pub mod numbered;
 pub mod shapes;
 pub mod snake;
 pub mod typed;
+pub mod typescript;
 pub mod words;

@@ -11,7 +11,8 @@ use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
 
 use super::answer::{Answer, Asked};
-use super::groups::{ACTING, by_id_or_code, cursor, group_id, user_id};
+use super::groups::ACTING;
+use super::named::{by_id_or_code, cursor, group_id, user_id};
 use super::paths::{Paths, paths};
 use super::reading::limit;
 use super::taken::{Authenticated, Body, Params};

@@ -15,7 +15,8 @@ use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
 
 use super::answer::{Answer, Asked};
-use super::groups::{ACTING, GroupBody, cursor, group_id, user_id, user_ids};
+use super::groups::{ACTING, GroupBody};
+use super::named::{cursor, group_id, user_id, user_ids};
 use super::paths::{Paths, paths};
 use super::reading::limit;
 use super::taken::{Authenticated, Body, Params};

@@ -12,7 +12,7 @@ use serde::Deserialize;
 use utoipa::IntoParams;
 
 use super::answer::{Answers, Asked};
-use super::groups::group_id;
+use super::named::group_id;
 use super::paths::{Paths, paths};
 use super::reading::{after, limit};
 use super::taken::{Authenticated, Params};

@@ -19,7 +19,7 @@ use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
 
 use super::answer::{Answer, Asked};
-use super::groups::{cursor, group_id};
+use super::named::{cursor, group_id};
 use super::operations::Operator;
 use super::paths::{Paths, paths};
 use super::reading::limit;

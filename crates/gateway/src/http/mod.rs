@@ -13,6 +13,7 @@ mod groups;
 mod layout;
 mod manual;
 mod messages;
+mod named;
 mod naming;
 mod operations;
 mod origin;
