@@ -161,7 +161,7 @@ mod tests {
     use super::*;
 
     fn frame(bytes: usize) -> Frame {
-        "x".repeat(bytes).into()
+        Frame::Text("x".repeat(bytes).into())
     }
 
     #[test]

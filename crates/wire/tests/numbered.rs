@@ -30,7 +30,7 @@ fn read(text: &str) -> Result<Command, Reason> {
     }
 }
 
-fn send(change: Value) -> Value {
+fn send(change: &Value) -> Value {
     let mut data = json!({ "client_msg_id": "c1", "recv_id": "bob", "session_type": 1,
         "msg_type": 1, "content": { "text": "hi" } });
     for (field, value) in change.as_object().unwrap() {
@@ -54,7 +54,7 @@ fn every_operation_is_read_in_both_forms() {
         let range = ask(1005, json!({ "conversation_id": id, "begin_seq": 2 }));
         assert!(matches!(range, Query::Pull(_, range, 100) if range == (Seq(2)..=Seq(u64::MAX))));
         assert!(matches!(ask(1006, json!({ "conversation_id": id })), Query::State(_)));
-        let Ok(Command::Send(sent)) = read(&frame(1003, &send(json!({})), nested)) else {
+        let Ok(Command::Send(sent)) = read(&frame(1003, &send(&json!({})), nested)) else {
             panic!()
         };
         assert!(matches!(sent.to, Target::User(user) if user.as_str() == "bob"));
@@ -90,7 +90,7 @@ fn what_is_wrong_has_its_reason() {
         (json!({ "mentions": ["a b"] }), Reason::MentionNotMember),
         (json!({ "reply_to_server_msg_id": "x" }), Reason::MessageNotFound),
     ] {
-        check(&frame(1003, &send(change), false), expect);
+        check(&frame(1003, &send(&change), false), expect);
     }
     for (number, data) in [
         (1001, json!({ "conversation_ids": vec!["si_a_b"; 1001] })),
@@ -138,7 +138,7 @@ proptest! {
 
     #[test]
     fn truncated_and_changed_frames_are_refused_or_read(cut in 0..200_usize, flip in 0..200_usize) {
-        let whole = frame(1003, &send(json!({})), false);
+        let whole = frame(1003, &send(&json!({})), false);
         let mut bytes = whole.into_bytes();
         bytes.truncate(bytes.len().saturating_sub(cut));
         if let Some(byte) = bytes.get_mut(flip) {

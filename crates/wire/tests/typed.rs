@@ -4,7 +4,7 @@ use nexo_chat::Reason;
 use nexo_chat::command::{Command, Outgoing, Saved, Target};
 use nexo_chat::ids::{ClientMsgId, GroupId, MessageId, Millis, Seq, UserId};
 use nexo_chat::model::{Content, ContentKind, Message};
-use nexo_wire::dialect::{Inbound, View};
+use nexo_wire::dialect::Inbound;
 use nexo_wire::typed;
 use proptest::prelude::*;
 use serde_json::{Value, json};

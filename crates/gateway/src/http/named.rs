@@ -1,6 +1,7 @@
 //! Whom and what a request names.
 
 use nexo_chat::ids::{GroupId, UserId};
+use nexo_chat::model::Caller;
 use nexo_chat::{Chat, Error, Reason, group};
 
 /// The group a request names.
