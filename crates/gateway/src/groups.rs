@@ -56,9 +56,23 @@ impl Groups {
 
     /// Lets a socket hear a group. Said again, the newer word counts.
     pub fn add(&self, conversation: &ConversationId, connection: &Arc<Connection>, window: Window) {
+        self.add_if(conversation, connection, window, || true);
+    }
+
+    /// The same, if something is still so in the moment it begins to hear.
+    fn add_if(
+        &self,
+        conversation: &ConversationId,
+        connection: &Arc<Connection>,
+        window: Window,
+        is_so: impl FnOnce() -> bool,
+    ) {
         let Window { min, change_min, .. } = window;
         let ear = Ear { connection: Arc::clone(connection), min, change_min };
         let mut shard = self.shard(conversation).write().unwrap_or_else(PoisonError::into_inner);
+        if !is_so() {
+            return;
+        }
         let ears = shard.entry(conversation.clone()).or_default();
         if ears.insert(connection.id, ear).is_none() {
             connection.hears(conversation.clone());
@@ -115,7 +129,8 @@ impl Groups {
             let (unsettled, endings) = (connection.unsettled(), self.endings());
             let mut blocked = HashSet::new();
             for standing in sync::standings(chat, &connection.user).await? {
-                self.place(&standing, connection);
+                // Whoever was put out meanwhile hears nothing more, not even until the next look.
+                self.place(&standing, connection, || unsettled == connection.unsettled());
                 if standing.settings.receive == Receive::Blocked {
                     blocked.insert(standing.conversation);
                 }
@@ -147,9 +162,14 @@ impl Groups {
         Ok(())
     }
 
-    fn place(&self, standing: &Standing, connection: &Arc<Connection>) {
+    fn place(
+        &self,
+        standing: &Standing,
+        connection: &Arc<Connection>,
+        is_so: impl FnOnce() -> bool,
+    ) {
         if standing.is_active() && standing.conversation.group().is_some() {
-            self.add(&standing.conversation, connection, standing.window);
+            self.add_if(&standing.conversation, connection, standing.window, is_so);
         }
     }
 }

@@ -83,6 +83,7 @@ impl Options {
             text_chars_max: rules.text_chars_max,
             connection_frames_per_second: self.frames_per_second,
             user_sends_per_second: rules.user_sends_per_second,
+            user_requests_per_second: rules.user_requests_per_second,
             idle_timeout_ms: self.idle_timeout_ms,
             group_members_max: rules.groups.members_max,
             mentions_max: rules.groups.mentions_max,

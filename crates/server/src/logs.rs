@@ -17,7 +17,9 @@ pub(crate) fn start(log: &Log) -> anyhow::Result<()> {
     let builder = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_ansi(std::io::stderr().is_terminal())
-        .with_writer(std::io::stderr);
+        .with_writer(std::io::stderr)
+        // Whoever read the log may be gone: that must not take a task down with it.
+        .log_internal_errors(false);
     let started = match log.format.as_str() {
         "json" => builder.json().flatten_event(true).try_init(),
         _ => builder.try_init(),

@@ -92,8 +92,8 @@ impl Signals {
 
 async fn stop_on_signal(gateway: Arc<Gateway>, mut signals: Signals) {
     signals.next().await;
-    tracing::info!("stopping: sockets are told to reconnect");
     gateway.drain();
+    tracing::info!("stopping: sockets are told to reconnect");
     signals.next().await;
     tracing::warn!("stopping at once");
     std::process::exit(1);

@@ -8,11 +8,14 @@
 //! - [`group`]: a group as its people use it
 //! - [`talker`]: somebody who speaks any of the dialects
 //! - [`schema`]: whether a value is as a document says
+//! - [`crowd`]: many accounts and one group of them, made before a server starts
 //! - [`history`]: what was acknowledged, compared with what is there
+//! - [`story`]: what somebody heard who was there all the time, and what follows from it
 
 #![allow(clippy::missing_panics_doc, reason = "panicking is how a test fails")]
 #![allow(clippy::must_use_candidate, reason = "noisy here")]
 
+pub mod crowd;
 pub mod group;
 pub mod history;
 pub mod http;
@@ -20,12 +23,15 @@ pub mod person;
 pub mod process;
 pub mod schema;
 pub mod socket;
+pub mod story;
 pub mod talker;
 
+pub use crowd::Crowd;
 pub use group::Group;
 pub use history::History;
 pub use http::{Answer, Http};
 pub use person::Person;
 pub use process::Server;
 pub use socket::Socket;
+pub use story::Story;
 pub use talker::{Said, Talker, To, Tongue};

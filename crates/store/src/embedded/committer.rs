@@ -1,5 +1,6 @@
 //! The single committer: takes everything that waits, decides it in order, syncs once.
 
+use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -9,7 +10,7 @@ use std::time::{Duration, Instant};
 use nexo_chat::model::Kept;
 
 use super::core::Core;
-use super::cursors::MemberChange;
+use super::cursors::{MemberChange, Place};
 use super::engine::{Batch, Durability};
 use super::pending::{Decided, Pending};
 use super::poison::Fault;
@@ -187,8 +188,13 @@ impl Committer {
             core.group_members.publish(place, member);
         }
         // After the heads, so that no cursor is ever seen beyond its head.
+        // All of a member's changes at once: who came and went in one batch was never seen inside.
+        let mut members: HashMap<Place, Vec<MemberChange>> = HashMap::new();
         for (place, change) in decided.members {
-            core.members.publish(&place, change);
+            members.entry(place).or_default().push(change);
+        }
+        for (place, changes) in members {
+            core.members.publish(&place, changes);
         }
         for sent in decided.sent {
             core.members.sent(&core.engine, &sent)?;

@@ -127,15 +127,17 @@ impl Members {
     }
 
     /// Takes over what became durable of a member. Whoever is not in memory is loaded when asked for.
-    pub(crate) fn publish(&self, place: &Place, change: MemberChange) {
+    pub(crate) fn publish(&self, place: &Place, changes: Vec<MemberChange>) {
         let mut part = self.known.lock(place);
         let Some(member) = part.get_mut(place) else { return };
-        match change {
-            MemberChange::Joined(window, progress) => {
-                (member.window, member.progress) = (window, progress);
+        for change in changes {
+            match change {
+                MemberChange::Joined(window, progress) => {
+                    (member.window, member.progress) = (window, progress);
+                }
+                MemberChange::Left(window) => member.window = window,
+                MemberChange::Chose(settings) => member.settings = settings,
             }
-            MemberChange::Left(window) => member.window = window,
-            MemberChange::Chose(settings) => member.settings = settings,
         }
     }
 

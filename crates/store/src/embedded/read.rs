@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use nexo_chat::ids::{ConversationId, MessageId, Seq, UserId};
-use nexo_chat::model::{Edge, Message, Standing};
+use nexo_chat::model::{Cursors, Message, Standing, Window};
 use nexo_chat::store::{Limit, Order};
 
 use super::core::Core;
@@ -90,16 +90,17 @@ fn decode(conversation: &ConversationId, key: &[u8], bytes: &[u8]) -> Result<Mes
 pub(crate) fn standing(core: &Core, place: &Place) -> Result<Option<Standing>, Fault> {
     loop {
         let Some(standing) = look(core, place)? else { return Ok(None) };
-        // A window that ended while the head was read may not be shown with the newer head.
+        // A window that ended while the head was read may not be shown with the newer head, also
+        // if another one was opened since.
         let again = core.members.get(&core.engine, place)?;
-        if again.is_some_and(|member| member.window.end == standing.1) {
+        if again.is_some_and(|member| member.window == standing.1) {
             return Ok(Some(standing.0));
         }
     }
 }
 
-/// A standing, and the end of the member's own window when it was put together.
-fn look(core: &Core, place: &Place) -> Result<Option<(Standing, Option<Edge>)>, Fault> {
+/// A standing, and the member's own window when it was put together.
+fn look(core: &Core, place: &Place) -> Result<Option<(Standing, Window)>, Fault> {
     // The cursors first: the head may only grow meanwhile, so no cursor shows beyond it.
     let Some(member) = core.members.get(&core.engine, place)? else { return Ok(None) };
     let group = match place.1.group() {
@@ -108,13 +109,16 @@ fn look(core: &Core, place: &Place) -> Result<Option<(Standing, Option<Edge>)>, 
     };
     let ended = group.and_then(|group| group.ended);
     let head = core.heads.get(&core.engine, &place.1)?;
+    // Whoever was just read from the disk may be ahead of the head in memory: where a cursor is,
+    // there is a message.
+    let Cursors { delivered, read } = member.progress.cursors;
     let mut standing = Standing {
         conversation: place.1.clone(),
         window: member.window.until(ended.map(|ended| ended.edge)),
         cursors: member.progress.cursors,
         own_unread: 0,
         settings: member.settings,
-        max_seq: head.seq,
+        max_seq: head.seq.max(delivered).max(read),
         change_seq: head.change_seq,
         newest_at: head.sent_at,
     };
@@ -122,7 +126,7 @@ fn look(core: &Core, place: &Place) -> Result<Option<(Standing, Option<Edge>)>, 
         let above = standing.read_from().next()..=standing.visible_max();
         standing.own_unread = quiet(core, place, &above)?;
     }
-    Ok(Some((standing, member.window.end)))
+    Ok(Some((standing, member.window)))
 }
 
 /// How many messages of a range a member sent without marking anything read: the difference of two

@@ -25,6 +25,8 @@ pub struct Limits {
     pub connection_frames_per_second: u32,
     /// Sends of a user per second; zero is no limit.
     pub user_sends_per_second: u32,
+    /// HTTP requests of a user per second; zero is no limit.
+    pub user_requests_per_second: u32,
     /// The connection ends when nothing is heard for this long: send a PING well before.
     pub idle_timeout_ms: u64,
     /// Members of a group.
