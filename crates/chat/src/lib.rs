@@ -3,7 +3,7 @@
 //! No sockets, no disk, no runtime. In reading order:
 //!
 //! - [`ids`]: names of things, each its own type
-//! - [`model`], [`membership`]: the things themselves; [`progress`]: how cursors move
+//! - [`model`], [`standing`], [`change`], [`membership`]: the things themselves; [`progress`]: how cursors move
 //! - [`command`]: everything a person can ask and everything they can hear
 //! - [`reason`]: everything they can be refused for
 //! - [`rules`]: the numbers and choices an operator may set
@@ -17,6 +17,7 @@
 pub mod announce;
 pub mod auth;
 pub mod bus;
+pub mod change;
 pub mod chat;
 pub mod clock;
 pub mod command;
@@ -38,6 +39,7 @@ pub mod reason;
 pub mod recall;
 pub mod rules;
 pub mod send;
+pub mod standing;
 pub mod store;
 pub mod sync;
 pub mod throttle;

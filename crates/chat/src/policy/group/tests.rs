@@ -1,9 +1,9 @@
 //! The rules of groups as tables.
 
 use super::*;
-use crate::ids::ClientMsgId;
-use crate::membership::JoinCode;
-use crate::model::Content;
+use crate::ids::{ClientMsgId, Seq};
+use crate::membership::{Ended, GroupChange, History, JoinCode};
+use crate::model::{Content, Edge};
 
 const NOW: Millis = Millis(1_000_000);
 
