@@ -53,6 +53,8 @@ pub enum Query {
     Offline {
         /// Whether this continues.
         goes_on: bool,
+        /// Messages at most.
+        limit: usize,
     },
     /// The list of conversations: a page after a line.
     Conversations(Option<After>, usize),
@@ -119,8 +121,8 @@ pub async fn answer(chat: &Chat, session: &mut Session, query: Query) -> Result<
         Query::History(place, before, limit) => {
             history(chat, caller, &place, before, limit).await?
         }
-        Query::Offline { goes_on } => {
-            let page = session.catchup.offline(chat, caller, goes_on).await?;
+        Query::Offline { goes_on, limit } => {
+            let page = session.catchup.offline(chat, caller, goes_on, limit).await?;
             Found::Offline(Listed { items: page.messages, has_more: page.has_more })
         }
         Query::Conversations(after, limit) => {

@@ -45,6 +45,17 @@ impl Catchup {
         caller: &Caller,
         cursors: BTreeMap<ConversationId, Seq>,
     ) -> Result<Page, Error> {
+        let backlogs = self.backlogs(chat, caller, cursors).await?;
+        self.serve(chat, caller, backlogs, None).await
+    }
+
+    /// Everything that is left for this connection.
+    async fn backlogs(
+        &mut self,
+        chat: &Chat,
+        caller: &Caller,
+        cursors: BTreeMap<ConversationId, Seq>,
+    ) -> Result<Vec<Backlog>, Error> {
         let mut backlogs = Vec::new();
         let mut last: Option<ConversationId> = None;
         loop {
@@ -64,7 +75,7 @@ impl Catchup {
                 break;
             }
         }
-        self.serve(chat, caller, backlogs).await
+        Ok(backlogs)
     }
 
     /// The next page for somebody who pulls instead of acknowledging: asking for the next one says
@@ -74,6 +85,7 @@ impl Catchup {
         chat: &Chat,
         caller: &Caller,
         goes_on: bool,
+        limit: usize,
     ) -> Result<Page, Error> {
         let served = std::mem::take(&mut self.pulled);
         if goes_on {
@@ -84,7 +96,8 @@ impl Catchup {
         } else {
             self.sent = HashMap::new();
         }
-        let page = self.page(chat, caller, BTreeMap::new()).await?;
+        let backlogs = self.backlogs(chat, caller, BTreeMap::new()).await?;
+        let page = self.serve(chat, caller, backlogs, Some(limit)).await?;
         let ends = page.messages.iter().map(|message| (message.conversation.clone(), message.seq));
         self.pulled = ends.collect();
         Ok(page)
@@ -112,7 +125,7 @@ impl Catchup {
         if is_catching_up {
             return Ok(None);
         }
-        self.serve(chat, caller, backlogs).await.map(Some)
+        self.serve(chat, caller, backlogs, None).await.map(Some)
     }
 
     /// What is left of a conversation for this connection, if anything. Of what somebody does not
@@ -128,12 +141,14 @@ impl Catchup {
         (backlog.pending() > 0).then_some(backlog)
     }
 
-    /// Reads a page of these and remembers where it ends.
+    /// Reads a page of these and remembers where it ends: as many as wanted, else a page of private
+    /// messages and one of groups.
     async fn serve(
         &mut self,
         chat: &Chat,
         caller: &Caller,
         mut backlogs: Vec<Backlog>,
+        wanted: Option<usize>,
     ) -> Result<Page, Error> {
         // Whoever has waited longest is served first when there are more conversations than places.
         // Private conversations and groups have a page each, so that neither crowds the other out.
@@ -141,8 +156,12 @@ impl Catchup {
         backlogs.sort_by_key(|it| (!is_private(it), it.standing.updated_at()));
         let pending: u64 = backlogs.iter().map(Backlog::pending).sum();
         let (private, groups) = backlogs.split_at(backlogs.partition_point(is_private));
-        let mut shares = share(chat.rules.resend_page, private);
-        shares.extend(share(chat.rules.resend_page, groups));
+        let shares = if let Some(wanted) = wanted {
+            share(wanted, &backlogs)
+        } else {
+            let page = chat.rules.resend_page;
+            [share(page, private), share(page, groups)].concat()
+        };
         let mut streams = Vec::new();
         for (backlog, share) in backlogs.iter().zip(shares).filter(|(_, share)| *share > 0) {
             let range = backlog.after.next()..=backlog.standing.visible_max();

@@ -167,8 +167,8 @@ fn limit(asked: i32, usual: usize, most: usize) -> Result<usize, Reason> {
 }
 
 fn offline(request: &PullOfflineRequest) -> Result<Query, Reason> {
-    limit(request.limit, 100, 200)?; // pages have a size of their own
-    Ok(Query::Offline { goes_on: !request.cursor.is_empty() })
+    let limit = limit(request.limit, 100, 200)?;
+    Ok(Query::Offline { goes_on: !request.cursor.is_empty(), limit })
 }
 
 fn history(request: &HistoryRequest) -> Result<Query, Reason> {

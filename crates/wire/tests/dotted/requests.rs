@@ -174,9 +174,9 @@ fn what_is_said_of_messages() {
     refused::<MarkReadRequest>(cmd, &json!({ "chat_id": "bob" }), Reason::InvalidParam);
 
     let cmd = "chat.pull_offline";
-    asks::<PullOfflineRequest>(cmd, &json!({}), Query::Offline { goes_on: false });
+    asks::<PullOfflineRequest>(cmd, &json!({}), Query::Offline { goes_on: false, limit: 100 });
     let payload = json!({ "limit": 200, "cursor": "next" });
-    asks::<PullOfflineRequest>(cmd, &payload, Query::Offline { goes_on: true });
+    asks::<PullOfflineRequest>(cmd, &payload, Query::Offline { goes_on: true, limit: 200 });
     for limit in [-1, 201, i32::MAX, i32::MIN] {
         refused::<PullOfflineRequest>(cmd, &json!({ "limit": limit }), Reason::InvalidParam);
     }
