@@ -20,7 +20,7 @@ macro_rules! reasons {
 reasons! {
     // Who are you?
     /// No token where one is needed.
-    #[error("no token was given")]
+    #[error("no token was given; over HTTP it is `Authorization: Bearer <token>`")]
     MissingToken,
     /// Not one of our access tokens.
     #[error("the token is not valid")]
@@ -118,10 +118,10 @@ reasons! {
 
     // Sending
     /// No client message id.
-    #[error("clientMsgId is missing")]
+    #[error("the client message id is missing")]
     MissingMsgId,
     /// The client message id is too long or has control characters.
-    #[error("clientMsgId has 1 to 128 printable bytes")]
+    #[error("a client message id has 1 to 128 printable bytes")]
     BadMsgId,
     /// No receiver.
     #[error("the receiver is missing")]
@@ -139,7 +139,7 @@ reasons! {
     #[error("unknown message type")]
     UnknownMsgType,
     /// The client message id was used for other content.
-    #[error("this clientMsgId was used for another message")]
+    #[error("you used this client message id for another message")]
     ClientMsgIdConflict,
 
     /// Mentions somebody who is not there.
@@ -242,10 +242,10 @@ reasons! {
     #[error("ackType is not known")]
     UnknownAckType,
     /// An ACK that does not say for which message.
-    #[error("serverMsgId is missing")]
+    #[error("the message id is missing")]
     MissingServerMsgId,
     /// Not the form of a message id.
-    #[error("serverMsgId is not a message id")]
+    #[error("this is not a message id")]
     BadServerMsgId,
     /// No such message that the caller could see.
     #[error("no such message")]

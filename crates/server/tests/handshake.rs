@@ -27,7 +27,7 @@ async fn token_sender_and_platform_are_checked_before_the_upgrade() {
     let (token, other) = (&alice.token, &bob.token);
     for (query, status, reason) in [
         ("?token=nonsense&send_id=alice".to_owned(), 401, "invalid_token"),
-        (format!("?token={other}&send_id=alice"), 401, "invalid_token"),
+        (format!("?token={other}&send_id=alice"), 401, "reauth_uid_mismatch"),
         (format!("?token={token}&send_id=alice&platform_id=1"), 401, "invalid_token"),
         (format!("?token={token}"), 400, "invalid_param"),
         ("?send_id=alice".to_owned(), 400, "invalid_param"),

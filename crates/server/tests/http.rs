@@ -27,7 +27,7 @@ async fn an_account_is_made_once_and_well() {
         ("user_id", json!("a\u{0}"), "bad_user_id"),
         ("user_id", json!(long), "bad_user_id"),
         ("user_id", json!(""), "bad_user_id"),
-        ("user_id", json!({ "$ne": null }), "bad_json"),
+        ("user_id", json!({ "$ne": null }), "invalid_param"),
         ("password", json!("short"), "bad_password"),
         ("password", json!("x".repeat(129)), "bad_password"),
         ("nickname", json!(""), "bad_nickname"),

@@ -53,7 +53,7 @@ async fn bad_requests_are_refused() {
         (json!([]), "invalid_param"),
         (json!(many), "invalid_param"),
         (json!(["a_b"]), "bad_user_id"),
-        (json!("bob"), "bad_json"),
+        (json!("bob"), "invalid_param"),
     ] {
         let body = json!({ "user_ids": ids });
         let path = "/user/get_users_online_status";

@@ -45,12 +45,12 @@ async fn bad_frames_are_answered_and_the_fourth_in_a_row_ends_it() {
         ("{}".to_owned(), "missing_type"),
         (r#"{"type":"DANCE"}"#.to_owned(), "not_implemented"),
         (r#"{"type":7}"#.to_owned(), "bad_json"),
-        (r#"{"type":"PING","type":"PING"}"#.to_owned(), "bad_json"),
+        (r#"{"type":"PING","type":"PING"}"#.to_owned(), "invalid_param"),
         (format!(r#"{{"type":"SINGLE_CHAT","body":{deep}}}"#), "bad_json"),
         (format!(r#"{{"type":"DANCE","ignored":{deep}}}"#), "not_implemented"),
         (
             r#"{"type":"SINGLE_CHAT","clientMsgId":{"$ne":null},"to":"bob","body":"x"}"#.to_owned(),
-            "bad_json",
+            "invalid_param",
         ),
         (
             r#"{"type":"SINGLE_CHAT","clientMsgId":1e400,"to":"bob","body":"x"}"#.to_owned(),
@@ -74,6 +74,28 @@ async fn bad_frames_are_answered_and_the_fourth_in_a_row_ends_it() {
     let (frames, code) = socket.expect_end().await;
     assert_eq!((frames.len(), code), (4, Some(4400)));
     alive(&server).await;
+}
+
+#[tokio::test]
+async fn a_field_of_a_wrong_type_refuses_that_message_by_its_name() {
+    let server = setup().start();
+    let alice = server.person("alice").await;
+    let (mut socket, _) = server.connect(&alice).await;
+    for (field, value) in
+        [("body", json!({ "a": 1 })), ("mentions", json!("@all")), ("extra", json!({ "w": 1 }))]
+    {
+        for id in ["c1", "c2"] {
+            let mut frame = chat("bob", id, "x");
+            frame[field] = value.clone();
+            socket.say(frame).await;
+            let refused = socket.next().await;
+            assert_eq!(
+                (&refused["reason"], &refused["clientMsgId"]),
+                (&json!("invalid_param"), &json!(id))
+            );
+        }
+    }
+    socket.expect_silence().await; // six of them, and the connection stays
 }
 
 #[tokio::test]

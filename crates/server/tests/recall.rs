@@ -52,7 +52,7 @@ async fn everybody_online_hears_and_the_text_is_served_nowhere() {
     revoke(&mut a, &sent).await;
     let ack = a.expect_ack("revoked").await;
     assert_eq!((&ack["clientMsgId"], &ack["serverMsgId"]), (&json!("r1"), &sent["serverMsgId"]));
-    for socket in [&mut b, &mut a2] {
+    for socket in [&mut b, &mut a2, &mut a] {
         let heard = socket.expect("MESSAGE_REVOKED").await;
         assert_eq!(
             (&heard["serverMsgId"], &heard["from"]),

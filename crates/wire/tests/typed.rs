@@ -198,7 +198,7 @@ fn a_message_to_a_group_names_it() {
         (json!({ "groupId": "a b" }), Reason::GroupNotFound),
         (json!({ "clientMsgId": null, "groupId": null }), Reason::MissingMsgId),
         (json!({ "body": null }), Reason::MissingBody),
-        (json!({ "mentions": "bob" }), Reason::BadJson),
+        (json!({ "mentions": "bob" }), Reason::InvalidParam),
     ] {
         assert_eq!(refused(&with(&frame, &fields)), expect, "{fields}");
     }

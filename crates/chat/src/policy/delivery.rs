@@ -40,11 +40,8 @@ pub fn who_hears(event: &Event) -> Audience {
         Event::Message { message, origin, .. } => {
             Audience::conversation(&message.conversation, *origin)
         }
-        // Of a group's changes the asker hears like everybody: the answer does not tell its place.
-        Event::Change { change, origin, .. } => {
-            let is_recall = matches!(change.kind, ChangeKind::Recalled { .. });
-            Audience::conversation(&change.conversation, origin.filter(|_| is_recall))
-        }
+        // The asker hears like everybody: the answer does not tell the change's place.
+        Event::Change { change, .. } => Audience::conversation(&change.conversation, None),
         Event::Receipt(receipt) => who_hears_receipt(receipt),
         Event::Typing { from, to: Target::User(to), .. } => {
             debug_assert_ne!(from, to, "nobody writes to themselves");

@@ -20,6 +20,9 @@ use super::naming::RequestId;
 use super::origin::origin;
 use crate::gateway::Gateway;
 
+/// Characters of what a refusal says in detail.
+const DETAIL_CHARS_MAX: usize = 200;
+
 /// The request as such: its name and where it came from.
 pub(super) struct Asked {
     request_id: String,
@@ -81,10 +84,18 @@ impl Asked {
 
     /// A refusal.
     pub(super) fn refuse(self, reason: Reason) -> Response {
+        self.refuse_with(reason, None)
+    }
+
+    /// A refusal that says what exactly is wrong with the request.
+    pub(super) fn refuse_with(self, reason: Reason, detail: Option<&str>) -> Response {
         let status = StatusCode::from_u16(codes::row(reason).http);
         let status = status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-        let body = Json(Envelope::refused(reason, self.request_id));
-        let mut response = (status, body).into_response();
+        let mut body = Envelope::refused(reason, self.request_id);
+        if let Some(detail) = detail {
+            body.message = format!("{}: {}", body.message, short(detail));
+        }
+        let mut response = (status, Json(body)).into_response();
         response.extensions_mut().insert(reason); // for those who compare it with the document
         let headers = response.headers_mut();
         let is_passing =
@@ -98,6 +109,11 @@ impl Asked {
         }
         response
     }
+}
+
+/// A detail repeats what was sent, but not at any length.
+fn short(detail: &str) -> String {
+    detail.chars().take(DETAIL_CHARS_MAX).collect()
 }
 
 impl FromRequestParts<Arc<Gateway>> for Asked {

@@ -79,6 +79,7 @@ where
         Reason::OriginNotAllowed,
         Reason::ServerBusy,
         Reason::ShuttingDown,
+        Reason::ReauthUidMismatch,
         Reason::InternalError,
     ];
     paths.plain("/ws", upgrade, "Opens a WebSocket.", &refused, operation);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::{FromRequestParts, State};
 use axum::http::request::Parts;
-use axum::http::{StatusCode, header};
+use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{Html, IntoResponse, Response};
 use nexo_chat::Reason;
 use nexo_wire::info::ServerInfo;
@@ -62,13 +62,21 @@ async fn info(State(gateway): State<Arc<Gateway>>, asked: Asked) -> Answer<Serve
     }))
 }
 
-async fn welcome() -> Response {
+/// The page one sees first, with the address it was asked by.
+async fn welcome(headers: HeaderMap) -> Response {
+    let host = headers.get(header::HOST).and_then(|host| host.to_str().ok());
+    let is_plain = |host: &&str| {
+        host.bytes()
+            .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b':' | b'[' | b']'))
+    };
+    let page = include_str!("welcome.html");
+    let page = page.replace("localhost:8080", host.filter(is_plain).unwrap_or("localhost:8080"));
     let headers = [
         (header::CONTENT_SECURITY_POLICY, POLICY),
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
         (header::REFERRER_POLICY, "no-referrer"),
     ];
-    (headers, Html(include_str!("welcome.html"))).into_response()
+    (headers, Html(page)).into_response()
 }
 
 async fn healthz() -> Response {

@@ -41,9 +41,10 @@ async fn named(gateway: &Gateway, uri: &Uri) -> Result<Option<(Caller, Dialect)>
     };
     let nested = named.sdk_type.is_some_and(|sdk| sdk.eq_ignore_ascii_case("js"));
     let caller = auth::authenticate(&gateway.chat, &token).await.map_err(|it| it.reason())?;
-    let is_theirs = caller.user.as_str() == send_id
-        && named.platform_id.is_none_or(|platform| caller.platform == Platform(platform));
-    if !is_theirs {
+    if caller.user.as_str() != send_id {
+        return Err(Reason::ReauthUidMismatch);
+    }
+    if named.platform_id.is_some_and(|platform| caller.platform != Platform(platform)) {
         return Err(Reason::InvalidToken);
     }
     Ok(Some((caller, Dialect::Numbered { nested })))

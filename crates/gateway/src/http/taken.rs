@@ -50,8 +50,9 @@ impl<T: DeserializeOwned> FromRequest<Arc<Gateway>> for Body<T> {
 
     async fn from_request(request: Request, gateway: &Arc<Gateway>) -> Result<Self, Response> {
         let (parts, body) = request.into_parts();
-        let read = read_body(body, gateway).await.and_then(|bytes| from_json(&bytes));
-        read.map(Self).map_err(|reason| Asked::of(gateway, &parts).refuse(reason))
+        let bytes = read_body(body, gateway).await;
+        let bytes = bytes.map_err(|reason| Asked::of(gateway, &parts).refuse(reason))?;
+        from_json(&bytes).map(Self).map_err(|wrong| wrong.told(Asked::of(gateway, &parts)))
     }
 }
 
@@ -68,8 +69,20 @@ async fn read_body(body: axum::body::Body, gateway: &Gateway) -> Result<Bytes, R
     }
 }
 
-fn from_json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Reason> {
-    serde_json::from_slice(bytes).map_err(|_| Reason::BadJson)
+/// A body that is not JSON, or not of the form the path asks for: then it is said where.
+struct Wrong(serde_json::Error);
+
+impl Wrong {
+    fn told(self, asked: Asked) -> Response {
+        if self.0.is_data() {
+            return asked.refuse_with(Reason::InvalidParam, Some(&self.0.to_string()));
+        }
+        asked.refuse(Reason::BadJson)
+    }
+}
+
+fn from_json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Wrong> {
+    serde_json::from_slice(bytes).map_err(Wrong)
 }
 
 /// A JSON body, or without one the query's parameters: some paths are asked both ways.
@@ -80,15 +93,13 @@ impl<T: DeserializeOwned> FromRequest<Arc<Gateway>> for Given<T> {
 
     async fn from_request(request: Request, gateway: &Arc<Gateway>) -> Result<Self, Response> {
         let (mut parts, body) = request.into_parts();
-        let given = match read_body(body, gateway).await {
-            Ok(bytes) if bytes.is_empty() => {
-                let Params(params) = Params::from_request_parts(&mut parts, gateway).await?;
-                return Ok(Self(params));
-            }
-            Ok(bytes) => from_json(&bytes),
-            Err(reason) => Err(reason),
-        };
-        given.map(Self).map_err(|reason| Asked::of(gateway, &parts).refuse(reason))
+        let bytes = read_body(body, gateway).await;
+        let bytes = bytes.map_err(|reason| Asked::of(gateway, &parts).refuse(reason))?;
+        if bytes.is_empty() {
+            let Params(params) = Params::from_request_parts(&mut parts, gateway).await?;
+            return Ok(Self(params));
+        }
+        from_json(&bytes).map(Self).map_err(|wrong| wrong.told(Asked::of(gateway, &parts)))
     }
 }
 
@@ -102,8 +113,9 @@ impl<T: DeserializeOwned> FromRequestParts<Arc<Gateway>> for Params<T> {
         parts: &mut Parts,
         gateway: &Arc<Gateway>,
     ) -> Result<Self, Response> {
-        Query::try_from_uri(&parts.uri)
-            .map(|Query(params)| Self(params))
-            .map_err(|_| Asked::of(gateway, parts).refuse(Reason::InvalidParam))
+        Query::try_from_uri(&parts.uri).map(|Query(params)| Self(params)).map_err(|wrong| {
+            let detail = wrong.body_text();
+            Asked::of(gateway, parts).refuse_with(Reason::InvalidParam, Some(&detail))
+        })
     }
 }

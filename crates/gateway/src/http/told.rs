@@ -67,7 +67,12 @@ impl Told {
 
     fn body<T: ToSchema>(&mut self, is_needed: bool) {
         self.body = Some((self.form::<T>(false), is_needed));
-        self.reasons.extend([Reason::BadJson, Reason::FrameTooLarge, Reason::IdleTimeout]);
+        self.reasons.extend([
+            Reason::BadJson,
+            Reason::InvalidParam,
+            Reason::FrameTooLarge,
+            Reason::IdleTimeout,
+        ]);
     }
 }
 

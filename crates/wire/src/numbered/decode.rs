@@ -12,7 +12,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
-use super::{BY_LIST, BY_RANGE, NEWEST, SEND, STATE};
+use super::{BY_LIST, BY_RANGE, DATA_ERROR, NEWEST, SEND, STATE};
 use crate::dialect::{Call, Decoded, Echo, Inbound, Packet, Refused};
 use crate::snake::{self, SESSION_GROUP, SESSION_PRIVATE};
 use crate::{mentions, typed::Text};
@@ -48,7 +48,7 @@ pub fn decode(packet: Packet<'_>) -> Result<Decoded, Refused> {
         text.map(|text| text.0.chars().take(ECHO_CHARS_MAX).collect()).unwrap_or_default()
     };
     let call = Call::Numbered {
-        req_identifier: envelope.req_identifier.unwrap_or_default(),
+        req_identifier: envelope.req_identifier.unwrap_or(DATA_ERROR),
         msg_incr: short(envelope.msg_incr.as_ref()),
         operation_id: short(envelope.operation_id.as_ref()),
     };

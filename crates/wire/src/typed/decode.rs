@@ -9,6 +9,7 @@ use nexo_chat::command::{Acknowledge, Command, Outgoing, Target};
 use nexo_chat::ids::{ClientMsgId, ConversationId, GroupId, MessageId, Seq, UserId};
 use nexo_chat::model::{Content, ContentKind, CursorKind};
 use serde::Deserialize;
+use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
 use super::text::Text;
@@ -52,8 +53,7 @@ pub(super) struct Frame<'a> {
 
 /// Reads one text frame. Never panics; whatever cannot be read is a refusal.
 pub fn decode(text: &str) -> Result<Decoded, Refused> {
-    let frame: Frame<'_> = serde_json::from_str(text)
-        .map_err(|_| Refused { reason: Reason::BadJson, echo: Echo::default() })?;
+    let frame: Frame<'_> = serde_json::from_str(text).map_err(|_| unreadable(text))?;
     let echo = Echo {
         client_msg_id: short(frame.client_msg_id.as_ref()),
         server_msg_id: short(frame.server_msg_id.as_ref()),
@@ -63,6 +63,23 @@ pub fn decode(text: &str) -> Result<Decoded, Refused> {
         Ok(inbound) => Ok(Decoded { inbound, echo }),
         Err(reason) => Err(Refused { reason, echo }),
     }
+}
+
+/// A frame of this protocol with a field of a wrong type is refused by its name; anything else is
+/// not of this protocol.
+fn unreadable(text: &str) -> Refused {
+    let fields: Map<String, Value> = serde_json::from_str(text).unwrap_or_default();
+    if !fields.get("type").is_some_and(Value::is_string) {
+        return Refused { reason: Reason::BadJson, echo: Echo::default() };
+    }
+    let named = |name: &str| match fields.get(name) {
+        Some(Value::String(id)) => short(Some(&Text(id.into()))),
+        Some(Value::Number(id)) => Some(id.to_string()),
+        _ => None,
+    };
+    let (client_msg_id, server_msg_id) = (named("clientMsgId"), named("serverMsgId"));
+    let echo = Echo { client_msg_id, server_msg_id, ..Echo::default() };
+    Refused { reason: Reason::InvalidParam, echo }
 }
 
 /// Ids are echoed even when they are wrong, but not at any length.

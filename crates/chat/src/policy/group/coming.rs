@@ -78,6 +78,9 @@ impl Scene<'_> {
             }
             decision.group.requests += 1;
         }
+        // Asking again without a word leaves the word before.
+        let before = self.facts.requests.get(self.by).map_or("", |request| &request.message);
+        let message = if message.is_empty() { before } else { message };
         decision.asked.push(JoinRequest {
             group: self.group.id.clone(),
             user: self.by.clone(),

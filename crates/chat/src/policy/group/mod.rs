@@ -114,7 +114,7 @@ fn create(
         members: 0,
         requests: 0,
         code: new.code.clone(),
-        code_at: now,
+        code_at: Millis(0), // nobody has replaced it yet
         created_at: now,
         updated_at: now,
         ended: None,
