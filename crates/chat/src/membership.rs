@@ -156,6 +156,8 @@ pub struct GroupMember {
     pub joined_at: Millis,
     /// The first message they see.
     pub join_seq: Seq,
+    /// The newest message when they came: what they were there for is after it.
+    pub came_after: Seq,
     /// Who brought or let them in.
     pub inviter: Option<UserId>,
     /// They may not speak before this.

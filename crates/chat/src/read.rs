@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::chat::Chat;
 use crate::command::{Acknowledge, Event, Receipt, ReceiptTo};
-use crate::ids::{ConversationId, MessageId, Millis, Seq, UserId};
+use crate::ids::{ConversationId, MessageId, Seq, UserId};
 use crate::invariants::visible;
 use crate::model::{Caller, CursorKind, Message, Standing};
 use crate::policy::read::may_acknowledge;
@@ -289,21 +289,21 @@ pub async fn readers(
     let message = chat.store.message(id).await?.ok_or(Reason::MessageNotFound)?;
     let conversation = &message.conversation;
     visible_to(chat, caller, &message).await?;
-    let people: Vec<(UserId, Millis)> = if let Some(group) = conversation.group() {
+    let people: Vec<(UserId, Seq)> = if let Some(group) = conversation.group() {
         chat.store.group_member(&group, &caller.user).await?.ok_or(Reason::NotGroupMember)?;
         let members = chat.store.group_members(&group, after, limit + 1).await?;
-        members.into_iter().map(|member| (member.user, member.joined_at)).collect()
+        members.into_iter().map(|member| (member.user, member.came_after)).collect()
     } else {
         let pair = conversation.pair().map_or([None, None], |(a, b)| [Some(a), Some(b)]);
         let rest = pair.into_iter().flatten();
         let rest = rest.filter(|user| after.is_none_or(|after| user > after));
-        rest.map(|user| (user, Millis(0))).collect()
+        rest.map(|user| (user, Seq::ZERO)).collect()
     };
     let page = Listed::cut(people, limit);
     let last = page.items.last().map(|(user, _)| user.clone()).filter(|_| page.has_more);
     let mut items = Vec::with_capacity(page.items.len());
     // Whoever came later has not read it, even if they may see it.
-    let was_there = |(_, since): &(UserId, Millis)| *since <= message.sent_at;
+    let was_there = |(_, after): &(UserId, Seq)| message.seq > *after;
     for (user, _) in page.items.into_iter().filter(was_there) {
         if user == message.sender {
             continue;

@@ -60,6 +60,7 @@ fn member(id: &str) -> GroupMember {
         user: user(id),
         joined_at: Millis(3),
         join_seq: Seq(7),
+        came_after: Seq(0),
         inviter: Some(user("alice")),
         muted_until: Millis(9),
     }

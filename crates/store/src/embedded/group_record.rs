@@ -85,6 +85,7 @@ impl GroupRecord<'_> {
 pub(crate) struct GroupMemberRecord<'a> {
     joined_at: u64,
     join_seq: u64,
+    came_after: u64,
     #[serde(borrow)]
     inviter: Option<&'a str>,
     muted_until: u64,
@@ -95,6 +96,7 @@ impl<'a> From<&'a GroupMember> for GroupMemberRecord<'a> {
         Self {
             joined_at: member.joined_at.0,
             join_seq: member.join_seq.0,
+            came_after: member.came_after.0,
             inviter: member.inviter.as_ref().map(UserId::as_str),
             muted_until: member.muted_until.0,
         }
@@ -107,6 +109,7 @@ impl GroupMemberRecord<'_> {
             user,
             joined_at: Millis(self.joined_at),
             join_seq: Seq(self.join_seq),
+            came_after: Seq(self.came_after),
             inviter: self.inviter.map(user_id).transpose()?,
             muted_until: Millis(self.muted_until),
         })

@@ -69,7 +69,14 @@ fn our_group() -> Arc<Group> {
 
 fn in_group(id: &str) -> GroupMember {
     let (joined_at, join_seq) = (Millis(6), Seq(1));
-    GroupMember { user: user(id), joined_at, join_seq, inviter: None, muted_until: Millis(0) }
+    GroupMember {
+        user: user(id),
+        joined_at,
+        join_seq,
+        came_after: Seq(0),
+        inviter: None,
+        muted_until: Millis(0),
+    }
 }
 
 fn ok(cmd: &str, payload: &Value) -> Value {

@@ -36,6 +36,7 @@ impl Scene<'_> {
                 user: user.clone(),
                 joined_at: self.now,
                 join_seq: from,
+                came_after: self.facts.head,
                 inviter: (user != self.by).then(|| self.by.clone()),
                 muted_until: self.facts.mutes.get(user).copied().unwrap_or_default(),
             };

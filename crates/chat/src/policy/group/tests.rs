@@ -20,6 +20,7 @@ fn member(name: &str) -> GroupMember {
         user: user(name),
         joined_at: Millis(1),
         join_seq: Seq(1),
+        came_after: Seq(0),
         inviter: None,
         muted_until: Millis(0),
     }
