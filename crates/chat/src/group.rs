@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use crate::chat::Chat;
-use crate::ids::{GroupId, UserId};
+use crate::ids::{ConversationId, GroupId, UserId};
 use crate::membership::{
     Group, GroupAct, GroupFacts, GroupMember, GroupProfile, History, JoinCode, JoinRequest,
     Joining, NewGroup, Role,
@@ -127,6 +127,31 @@ pub async fn members(
     let group = for_members(chat, caller, id).await?;
     let found = chat.store.group_members(id, after, limit + 1).await?;
     Ok((group, Listed::cut(found, limit)))
+}
+
+/// One member, for members.
+pub async fn member(
+    chat: &Chat,
+    caller: &Caller,
+    id: &GroupId,
+    user: &UserId,
+) -> Result<(Arc<Group>, GroupMember), Error> {
+    let group = for_members(chat, caller, id).await?;
+    let member = chat.store.group_member(id, user).await?;
+    Ok((group, member.ok_or(Reason::TargetNotMember)?))
+}
+
+/// The conversation of a group the caller is or was in. Whoever never was learns nothing of it, not
+/// even whether there is such a group.
+pub async fn conversation(
+    chat: &Chat,
+    caller: &Caller,
+    id: &GroupId,
+) -> Result<ConversationId, Error> {
+    let conversation = id.conversation();
+    let standing = chat.store.standing(&caller.user, &conversation).await?;
+    standing.ok_or(Reason::NotGroupMember)?;
+    Ok(conversation)
 }
 
 async fn for_members(chat: &Chat, caller: &Caller, id: &GroupId) -> Result<Arc<Group>, Error> {

@@ -243,6 +243,20 @@ async fn read(
     Ok(Listed { items, has_more })
 }
 
+/// Places from one on whose messages speak to the caller in particular, as far as they may see.
+pub async fn mentions(
+    chat: &Chat,
+    caller: &Caller,
+    conversation: &ConversationId,
+    from: Seq,
+    limit: usize,
+) -> Result<Listed<Seq>, Error> {
+    let standing = standing(chat, caller, conversation).await?;
+    let range = standing.window.min.max(from)..=standing.visible_max();
+    let found = chat.store.mentions(&caller.user, conversation, range, limit + 1).await?;
+    Ok(Listed::cut(found, limit))
+}
+
 /// How many messages would be unread if the caller had read up to a place.
 pub async fn unread_from(
     chat: &Chat,

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
 
-use std::io::Read;
+use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -162,6 +162,28 @@ async fn sigterm_tells_everybody_to_reconnect_and_loses_nothing() {
     assert_eq!(server.wait(), Some(0));
     server.start_again(|setup| setup);
     history.check(&server.http, &bob, "alice").await;
+}
+
+#[test]
+fn sigterm_ends_it_although_nobody_reads_its_log() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut child = setup().command(&folder.path().join("data")).spawn().unwrap();
+    let mut line = String::new();
+    let mut stdout = BufReader::new(child.stdout.take().unwrap());
+    stdout.read_line(&mut line).unwrap();
+    assert!(line.contains("listening"), "{line}");
+    drop(child.stderr.take());
+    let pid = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+    let since = Instant::now();
+    while child.try_wait().unwrap().is_none() {
+        if since.elapsed() > Duration::from_secs(20) {
+            child.kill().unwrap();
+            panic!("it goes on");
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    assert_eq!(child.wait().unwrap().code(), Some(0));
 }
 
 #[tokio::test]

@@ -5,9 +5,9 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-use nexo_sim::Socket;
 use nexo_sim::process::Setup;
 use nexo_sim::socket::{chat, seq};
+use nexo_sim::{Group, Socket};
 use tokio::net::TcpStream;
 
 #[tokio::test]
@@ -300,4 +300,22 @@ async fn a_recall_in_the_middle_of_a_burst_is_heard_in_the_end() {
             _ => {}
         }
     }
+}
+
+#[tokio::test]
+async fn a_reader_too_slow_to_hear_that_it_is_out_starts_anew() {
+    let server = patient().start();
+    let [alice, bob] = server.people(["alice", "bob"]).await;
+    let group = Group::new(&server.http, &alice, &[&bob]).await;
+    let (mut a, _) = server.connect(&alice).await;
+    let (mut b, _) = server.connect(&bob).await;
+    flood(&mut a, 4000).await;
+    group.ask(&alice, "kick", serde_json::json!({ "user_id": "bob" })).await.data();
+    // The kick found his outbox full, and no later change of the group would show him the hole.
+    let (frames, code) = b.expect_end().await;
+    assert!(!frames.iter().any(|frame| frame["event"] == "kicked"));
+    assert_eq!((&frames.last().unwrap()["reason"], code), (&"slow_consumer".into(), Some(4002)));
+    let path = format!("/conversation/changes?conversation_id={}", group.conversation());
+    let changes = server.http.get(&path, &bob.token).await;
+    assert_eq!(changes.data()[1]["kind"], "kicked");
 }

@@ -109,10 +109,8 @@ async fn member(
         let chat = &gateway.chat;
         let id = group_id(params.group_id.as_deref())?;
         let user = user_id(&params.user_id)?;
-        let (group, mine) = group::info(chat, &caller, &id).await?;
-        mine.ok_or(Reason::NotGroupMember)?;
-        let member = chat.store.group_member(&id, &user).await?;
-        shown(chat, &group, &member.ok_or(Reason::TargetNotMember)?).await
+        let (group, member) = group::member(chat, &caller, &id, &user).await?;
+        shown(chat, &group, &member).await
     };
     asked.answer(found.await)
 }

@@ -5,8 +5,7 @@ use std::sync::Arc;
 use axum::extract::State;
 use nexo_chat::conversations::{self as listing, Which};
 use nexo_chat::ids::{ConversationId, GroupId, Seq};
-use nexo_chat::model::Caller;
-use nexo_chat::{Chat, Error, Reason, read};
+use nexo_chat::{Error, Reason, group, read};
 use nexo_wire::camel::{GroupLine, MessageEntity};
 use serde::Deserialize;
 use utoipa::IntoParams;
@@ -32,19 +31,6 @@ pub(super) fn paths(paths: &mut Paths) {
     }
 }
 
-/// The conversation of a group the caller is or was in. Whoever never was learns nothing of it, not
-/// even whether there is such a group.
-async fn conversation(
-    chat: &Chat,
-    caller: &Caller,
-    id: Option<&str>,
-) -> Result<ConversationId, Error> {
-    let conversation = group_id(id)?.conversation();
-    let standing = chat.store.standing(&caller.user, &conversation).await?;
-    standing.ok_or(Reason::NotGroupMember)?;
-    Ok(conversation)
-}
-
 #[derive(Deserialize, IntoParams)]
 #[serde(rename_all = "camelCase")]
 struct CursorParams {
@@ -63,8 +49,8 @@ async fn cursor(
 ) -> Answers<MessageEntity> {
     let found = async {
         let limit = limit(params.limit, 20, 100)?;
-        let group = params.group_id.as_deref();
-        let conversation = conversation(&gateway.chat, &caller, group).await?;
+        let id = group_id(params.group_id.as_deref())?;
+        let conversation = group::conversation(&gateway.chat, &caller, &id).await?;
         let before = params.last_seq.map(Seq);
         read::history(&gateway.chat, &caller, &conversation, before, limit).await
     };
@@ -90,8 +76,8 @@ async fn since(
 ) -> Answers<MessageEntity> {
     let found = async {
         let limit = limit(params.limit, 50, 200)?;
-        let group = params.group_id.as_deref();
-        let conversation = conversation(&gateway.chat, &caller, group).await?;
+        let id = group_id(params.group_id.as_deref())?;
+        let conversation = group::conversation(&gateway.chat, &caller, &id).await?;
         read::since(&gateway.chat, &caller, &conversation, Seq(params.since_seq), limit).await
     };
     asked.list(found.await, |it| Some(MessageEntity::from(&**it)))

@@ -7,7 +7,6 @@ use axum::extract::State;
 use nexo_chat::command::{Outgoing, Target};
 use nexo_chat::ids::{ClientMsgId, ConversationId, MessageId, Seq, UserId};
 use nexo_chat::model::Caller;
-use nexo_chat::read::Listed;
 use nexo_chat::{Chat, Error, Reason, read, recall as recalling, send as sending};
 use nexo_wire::camel::MessageEntity;
 use nexo_wire::snake::{
@@ -275,14 +274,8 @@ async fn mentioned(
     let found = async {
         let conversation = ConversationId::parse(&params.conversation_id)?;
         let limit = limit(params.limit, 100, 1000)?;
-        let standing = read::standing(&gateway.chat, &caller, &conversation).await?;
-        let range = standing.window.min.max(Seq(params.begin_seq))..=standing.visible_max();
-        let mut seqs = Vec::new();
-        if !range.is_empty() {
-            let store = &gateway.chat.store;
-            seqs = store.mentions(&caller.user, &conversation, range, limit + 1).await?;
-        }
-        let page = Listed::cut(seqs, limit);
+        let from = Seq(params.begin_seq);
+        let page = read::mentions(&gateway.chat, &caller, &conversation, from, limit).await?;
         Ok::<_, Error>(Mentioned::new(&page.items, page.has_more))
     };
     asked.answer(found.await)

@@ -102,8 +102,8 @@ fn join(pending: &mut Pending<'_>, message: &Message) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Every message moves its sender's cursors; in a group the operator has none. One that marks nothing read is counted, so that it
-/// does not count as unread; and whom it speaks to is noted.
+/// Notes what a message means for people: its sender's cursors move (in a group the operator has
+/// none), one that marks nothing read is counted, and whom it speaks to finds it.
 fn mark(pending: &mut Pending<'_>, message: &Message, marks_read: bool) -> Result<(), Fault> {
     let Message { conversation, sender, seq, content, .. } = message;
     let place = (sender.clone(), conversation.clone());
