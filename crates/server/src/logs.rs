@@ -11,8 +11,7 @@ use crate::config::Log;
 pub(crate) fn start(log: &Log) -> anyhow::Result<()> {
     // The storage engine's news is for its developers; whoever wants it names it after these. The
     // socket library would print what people write, so nobody can turn it up.
-    let level =
-        format!("fjall=warn,lsm_tree=warn,{},tungstenite=warn,tokio_tungstenite=warn", log.level);
+    let level = format!("lsm_tree=warn,{},tungstenite=warn,tokio_tungstenite=warn", log.level);
     let filter: EnvFilter = level.parse().context("log.level is not a filter")?;
     let builder = tracing_subscriber::fmt()
         .with_env_filter(filter)

@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "only tests are here")]
 
+use std::time::Duration;
+
 use nexo_sim::process::Setup;
 use nexo_sim::{Group, Person, Server};
 use serde_json::{Value, json};
@@ -28,6 +30,8 @@ async fn groups_and_people_share_one_list_and_pins_come_first() {
     a.send("olga", "p1", "private").await;
     let second = Group::new(&server.http, &max, &[&olga, &mia]).await;
     second.say(&mut a, "g1", "in the second").await;
+    // The list is ordered by the millisecond, and a send takes less.
+    tokio::time::sleep(Duration::from_millis(2)).await;
     first.say(&mut a, "g2", "in the first").await;
     let (one, two) = (first.conversation(), second.conversation());
     let all = list(&server, &olga, "?with_last_message=true").await;
@@ -138,12 +142,12 @@ async fn who_shares_a_group_may_know_who_is_there() {
     drop(socket);
     let mut seen = status(&olga, "max").await;
     while seen["status"] == 1 {
-        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        tokio::time::sleep(Duration::from_millis(20)).await;
         seen = status(&olga, "max").await;
     }
     let mut last_seen = seen["last_seen_at"].as_u64();
     while last_seen.is_none() {
-        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        tokio::time::sleep(Duration::from_millis(20)).await;
         last_seen = status(&olga, "max").await["last_seen_at"].as_u64();
     }
     assert!(status(&zoe, "max").await.get("last_seen_at").is_none());
@@ -161,7 +165,7 @@ async fn a_former_member_learns_nothing_new_of_the_group() {
     group.say(&mut a, "1", "seen").await;
     group.ask(&olga, "kick", json!({ "user_id": "max" })).await.data();
     let before = group.info(&max).await;
-    tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+    tokio::time::sleep(Duration::from_millis(5)).await;
     let rename = json!({ "group_id": group.id, "name": "Secret plan" });
     server.http.put("/group/update", &olga.token, rename).await.data();
     group.say(&mut a, "2", "unseen").await;

@@ -91,10 +91,10 @@ async fn a_folder_of_a_newer_format_is_left_alone() {
 
 #[tokio::test]
 async fn a_full_disk_is_told_and_nothing_is_acknowledged_that_is_not_kept() {
-    // Files may not grow beyond 70 MiB (the engine sets 64 aside at once; the shell counts in half
-    // KiB), which the process hears as a failed write.
+    // Files may not grow beyond 3 MiB (the shell counts in half KiB), which the process hears as a
+    // failed write: the third segment of the log is to be 4 MiB long.
     let limited = setup().with("NEXO_EMBEDDED__MEMTABLE_MIB", "1024");
-    let mut server = limited.after("trap '' XFSZ; ulimit -f 143360").start();
+    let mut server = limited.after("trap '' XFSZ; ulimit -f 6144").start();
     let (alice, bob) = (server.person("alice").await, server.person("bob").await);
     let (mut a, _) = server.connect(&alice).await;
     // Text that does not compress.

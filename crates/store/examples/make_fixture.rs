@@ -44,7 +44,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     group(&store, &alice, &bob).await?;
     store.close().await?;
     drop(store);
-    trim(&Path::new(&path).join("lsm"))
+    trim(&Path::new(&path).join("log"))
 }
 
 /// A group of both: a quiet message, a mute, and somebody who wants in.
@@ -127,16 +127,14 @@ fn draft(sender: &UserId, a: &UserId, b: &UserId, n: u64) -> Result<Draft, Box<d
     })
 }
 
-/// The journal is made 64 MiB long in advance; the sample needs only what is written.
-fn trim(tree: &Path) -> Result<(), Box<dyn Error>> {
-    for entry in fs::read_dir(tree)? {
+/// The log is made longer in advance; the sample needs only what is written.
+fn trim(log: &Path) -> Result<(), Box<dyn Error>> {
+    for entry in fs::read_dir(log)? {
         let path = entry?.path();
-        if path.extension().is_some_and(|extension| extension == "jnl") {
-            let mut bytes = fs::read(&path)?;
-            let end = bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
-            bytes.truncate(end);
-            fs::write(&path, bytes)?;
-        }
+        let mut bytes = fs::read(&path)?;
+        let end = bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
+        bytes.truncate(end + 8); // the last entry may end in zeros
+        fs::write(&path, bytes)?;
     }
     Ok(())
 }

@@ -22,7 +22,7 @@ fn copy_of(version: &str) -> tempfile::TempDir {
     let target = tempfile::tempdir().unwrap();
     folder::copy(&sample, target.path());
     // Git keeps no empty folders: put the ones back that the tree had.
-    for keyspace in fs::read_dir(target.path().join("lsm/keyspaces")).unwrap() {
+    for keyspace in fs::read_dir(target.path().join("trees")).unwrap() {
         fs::create_dir_all(keyspace.unwrap().path().join("tables")).unwrap();
     }
     target

@@ -73,7 +73,15 @@ fn an_unknown_format_is_refused() {
 
 #[test]
 fn parts_that_are_missing_are_noticed() {
-    for part in ["FORMAT", "lsm", "lsm/version", "lsm/keyspaces", "lsm/0.jnl", "witness"] {
+    for part in [
+        "FORMAT",
+        "trees",
+        "trees/users",
+        "trees/ids/current",
+        "log",
+        "log/0000000001.log",
+        "witness",
+    ] {
         let folder = tempfile::tempdir().unwrap();
         let store = Embedded::open(folder.path(), &folder::options()).unwrap();
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
@@ -90,8 +98,8 @@ fn parts_that_are_missing_are_noticed() {
 fn a_creation_cut_short_is_begun_anew() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("FORMAT"), "nexo store format 1\n").unwrap();
-    fs::create_dir(folder.path().join("lsm.new")).unwrap();
-    fs::write(folder.path().join("lsm.new/0.jnl"), "half").unwrap();
+    fs::create_dir(folder.path().join("trees.new")).unwrap();
+    fs::write(folder.path().join("trees.new/messages"), "half").unwrap();
     drop(Embedded::open(folder.path(), &folder::options()).unwrap());
 }
 

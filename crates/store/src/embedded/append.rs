@@ -7,6 +7,7 @@ use nexo_chat::model::{Draft, Fingerprint, Kept, Message, Window};
 use nexo_chat::policy::group::may_speak;
 use nexo_chat::store::Appended;
 
+use super::cursors::Sent;
 use super::groups;
 use super::heads::Head;
 use super::keys::{self, Space};
@@ -14,7 +15,6 @@ use super::pending::Pending;
 use super::poison::Fault;
 use super::read;
 use super::record::{IdRecord, MessageRecord, WindowRecord};
-use super::tail::Sent;
 
 /// A draft with what can be worked out before its turn comes.
 pub(crate) struct Prepared {
@@ -113,7 +113,7 @@ fn mark(pending: &mut Pending<'_>, message: &Message, marks_read: bool) -> Resul
             None => read::quiet_up_to(pending.core, &place, *seq)?,
         };
         let key = keys::marked(sender.as_str(), conversation, *seq);
-        pending.write(Space::Quiet, key, &(count + 1))?;
+        pending.write(Space::Quiet, &key, &(count + 1))?;
         pending.decided().quiet.insert(place.clone(), count + 1);
     }
     if conversation.group().is_none() || !sender.is_system() {
@@ -127,7 +127,7 @@ fn mark(pending: &mut Pending<'_>, message: &Message, marks_read: bool) -> Resul
     whom.dedup();
     for user in whom {
         let key = keys::marked(user, conversation, *seq);
-        pending.write(Space::Mentions, key, &sender.as_str())?;
+        pending.write(Space::Mentions, &key, &sender.as_str())?;
     }
     Ok(())
 }
@@ -138,7 +138,7 @@ fn write(
     fingerprint: Fingerprint,
 ) -> Result<(), Fault> {
     let key = keys::message(&message.conversation, message.seq);
-    pending.write(Space::Messages, key, &MessageRecord::from(message))?;
+    pending.write(Space::Messages, &key, &MessageRecord::from(message))?;
     let place = IdRecord::new(&message.conversation, message.seq, fingerprint);
-    pending.write(Space::Ids, message.id.0.to_vec(), &place)
+    pending.write(Space::Ids, &message.id.0, &place)
 }

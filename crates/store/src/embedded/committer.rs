@@ -9,12 +9,13 @@ use std::time::{Duration, Instant};
 
 use nexo_chat::model::Kept;
 
+use super::batch::{Batch, Kind};
 use super::core::Core;
 use super::cursors::{MemberChange, Place};
-use super::engine::{Batch, Durability};
+use super::log::Log;
 use super::pending::{Decided, Pending};
 use super::poison::Fault;
-use super::tail::Tail;
+use super::upkeep::Sealed;
 
 /// Gives a decision to whoever waits for it. Dropped instead if it did not become durable.
 pub(crate) type Answer = Box<dyn FnOnce() + Send>;
@@ -38,13 +39,21 @@ pub(crate) struct Finished {
 
 const BATCH_ACTS_MAX: usize = 4096;
 const BATCH_BYTES_MAX: usize = 8 << 20;
+/// Every start leaves a segment of the log, however little is in it; at most so many.
+const SEGMENTS_MAX: usize = 4;
 
 /// The committer's own state; it lives on its thread.
 pub(crate) struct Committer {
     pub(crate) core: Arc<Core>,
     pub(crate) queue: Receiver<Work>,
     pub(crate) finished: SyncSender<Finished>,
-    pub(crate) tail: Tail,
+    pub(crate) log: Log,
+    /// What is to be written out.
+    pub(crate) sealed: SyncSender<Sealed>,
+    /// How much is collected before it is written out.
+    pub(crate) memtable_bytes: u64,
+    /// Segments of the log left by earlier runs.
+    pub(crate) segments: usize,
     pub(crate) cursors_every: Duration,
 }
 
@@ -52,6 +61,9 @@ impl Committer {
     /// Works until it is closed or nobody is left to ask.
     pub(crate) fn run(mut self) {
         let mut cursors_due = Instant::now() + self.cursors_every;
+        if self.segments > SEGMENTS_MAX {
+            self.guarded(Self::seal);
+        }
         loop {
             let wait = cursors_due.saturating_duration_since(Instant::now());
             let closing = match self.queue.recv_timeout(wait) {
@@ -63,7 +75,7 @@ impl Committer {
                 return self.close(answer);
             }
             if Instant::now() >= cursors_due {
-                self.guarded(|it| it.write_cursors(Durability::Buffered));
+                self.guarded(Self::write_cursors);
                 cursors_due = Instant::now() + self.cursors_every;
             }
         }
@@ -98,6 +110,9 @@ impl Committer {
             #[allow(clippy::cast_precision_loss, reason = "a queue is shorter than 2⁵²")]
             self.core.meters.queue.set(left as f64);
             self.guarded(|it| it.settle(acts));
+            if self.core.engine.collected() >= self.memtable_bytes {
+                self.guarded(Self::seal);
+            }
         }
         closing
     }
@@ -150,14 +165,19 @@ impl Committer {
         let mut decided = pending.finish();
         let kept = std::mem::take(&mut decided.kept);
         if !decided.batch.is_empty() {
-            self.tail.extend(&mut decided)?;
+            self.log.append(Kind::Decided, &decided.sent, &decided.batch)?;
+            self.sync()?;
             self.close_windows(&decided)?;
-            self.core.engine.commit(std::mem::take(&mut decided.batch), Durability::Synced)?;
-            let recorded = self.core.witness.record(self.tail.newest);
-            recorded.map_err(|error| Fault::new(format!("cannot write the witness: {error}")))?;
+            self.core.engine.apply(std::mem::take(&mut decided.batch));
             self.publish(decided)?;
         }
         Ok(kept)
+    }
+
+    fn sync(&mut self) -> Result<(), Fault> {
+        self.log.sync()?;
+        let recorded = self.core.witness.acknowledged(self.log.newest());
+        recorded.map_err(|error| Fault::new(format!("cannot write the witness: {error}")))
     }
 
     /// Ends the windows of those who go, before anybody can see what came after: a reader who finds
@@ -202,27 +222,35 @@ impl Committer {
         Ok(())
     }
 
-    /// Writes the cursors that moved, and cuts the tail they cover.
-    fn write_cursors(&mut self, durability: Durability) -> Result<(), Fault> {
+    /// Writes the cursors that moved. The next batch makes them durable.
+    fn write_cursors(&mut self) -> Result<(), Fault> {
         let mut batch = Batch::default();
         let written = self.core.members.write(&mut batch)?;
-        let mut tail = self.tail;
-        tail.cut(&mut batch);
         if batch.is_empty() {
             return Ok(());
         }
-        self.core.engine.commit(batch, durability)?;
-        self.tail = tail;
+        self.log.append(Kind::Cursors, &[], &batch)?;
+        self.core.engine.apply(batch);
         self.core.members.written(written);
         Ok(())
+    }
+
+    /// Lets the trees write out what they have collected. The cursors go with it, so that nothing
+    /// in the log before this place must be done again once that is done.
+    fn seal(&mut self) -> Result<(), Fault> {
+        self.write_cursors()?;
+        let segment = self.log.roll()?;
+        self.core.engine.seal();
+        let sealed = self.sealed.send(Sealed { up_to: self.log.newest(), segment });
+        sealed.map_err(|_| Fault::new("nobody writes out what is sealed"))
     }
 
     /// Makes everything durable; the announcer passes the answer on after all others.
     fn close(mut self, answer: Answer) {
         self.core.closed.store(true, Ordering::SeqCst);
         self.guarded(|it| {
-            it.write_cursors(Durability::Synced)?;
-            it.core.engine.sync()
+            it.write_cursors()?;
+            it.sync()
         });
         let answers = vec![answer];
         if self.finished.send(Finished { kept: Vec::new(), answers }).is_err() {

@@ -7,16 +7,26 @@ use nexo_chat::model::{CursorKind, Settings, Window};
 use nexo_chat::progress::Progress;
 use nexo_chat::store::Moved;
 
-use super::engine::{Batch, Engine};
+use super::batch::Batch;
+use super::engine::Engine;
 use super::heads::Heads;
 use super::keys::{self, Space};
 use super::poison::Fault;
 use super::record::{self, CursorRecord, SettingsRecord, WindowRecord};
 use super::shards::Shards;
-use super::tail::Sent;
 
 /// Who, and where.
 pub(crate) type Place = (UserId, ConversationId);
+
+/// An own send, which moves its sender's cursors. Cursors are written behind, so a crash may lose
+/// the moves of the last second. For a delivery that only means a repetition, but somebody's own
+/// message must not come back as unread: every entry of the log names its own sends.
+#[derive(Clone, Debug)]
+pub(crate) struct Sent {
+    pub(crate) place: Place,
+    pub(crate) seq: Seq,
+    pub(crate) marks_read: bool,
+}
 
 /// A member of a conversation.
 #[derive(Clone, Copy, Debug)]
@@ -103,7 +113,7 @@ impl Members {
         let moved = self.with(engine, &sent.place, |member| {
             member.progress.sent(sent.seq, sent.marks_read);
         })?;
-        moved.ok_or_else(|| record::impossible(Space::Tail, "a sender who is no member"))
+        moved.ok_or_else(|| record::impossible(Space::Members, "a sender who is no member"))
     }
 
     /// Ends a member's window in memory ahead of the disk. It stays in memory until its cursors are
@@ -152,7 +162,7 @@ impl Members {
             };
             let key = keys::member(&place.0, &place.1);
             let value = record::encode(Space::Cursors, &key, &CursorRecord::from(progress))?;
-            batch.put(Space::Cursors, key, value);
+            batch.put(Space::Cursors, &key, &value);
             written.push((place, progress));
         }
         Ok(written)

@@ -1,99 +1,87 @@
-//! The only file that knows the LSM tree. Replacing the tree or its log happens here alone.
+//! The only file that knows the LSM trees: one for each keyspace.
+//!
+//! They have no log of their own: what is in their memory is in the commit log too. Only the
+//! committer writes to them, so a batch gets one number, and who scans sees whole batches.
 
+use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use fjall::{Database, Keyspace, KeyspaceCreateOptions, PersistMode};
+use lsm_tree::compaction::Leveled;
+use lsm_tree::config::{
+    BloomConstructionPolicy, CompressionPolicy, FilterPolicy, FilterPolicyEntry,
+};
+use lsm_tree::{
+    AbstractTree, AnyTree, Cache, CompressionType, Config, DescriptorTable, Guard, SeqNo,
+    SequenceNumberCounter,
+};
 use nexo_chat::store::Order;
 
+use super::batch::{Batch, Write};
 use super::keys::{KeyRange, Space};
-use super::options::{FaultKind, Faults, Options};
+use super::options::Options;
 use super::poison::Fault;
 
-/// Bytes as the tree hands them out.
-pub(crate) type Bytes = fjall::Slice;
+/// Bytes as the trees hand them out.
+pub(crate) type Bytes = lsm_tree::Slice;
 
-/// Keyspaces of small records fill slowly; without a smaller bound they would hold the journal
-/// back for long, and with it the next start, which reads all of it again.
-const SMALL_MEMTABLE_PART: u64 = 4;
+/// The file that a tree begins with; without it the library would begin a new one.
+const BEGIN: &str = "current";
+/// Open files of tables kept for the next read.
+const FILES_MAX: usize = 512;
+/// So many sorted runs of the newest tables wait to be merged; beyond it, nothing is written out.
+const RUNS_MAX: usize = 24;
 
-/// Writes that happen together or not at all.
-#[derive(Default)]
-pub(crate) struct Batch(Vec<(Space, Vec<u8>, Option<Vec<u8>>)>);
-
-impl Batch {
-    pub(crate) fn put(&mut self, space: Space, key: Vec<u8>, value: Vec<u8>) {
-        self.0.push((space, key, Some(value)));
-    }
-
-    /// Replaces what this batch would write under a key, or adds it.
-    pub(crate) fn replace(&mut self, space: Space, key: Vec<u8>, value: Vec<u8>) {
-        let known = |(s, k, _): &&mut (Space, Vec<u8>, Option<Vec<u8>>)| *s == space && *k == key;
-        match self.0.iter_mut().rev().find(known) {
-            Some(written) => written.2 = Some(value),
-            None => self.put(space, key, value),
-        }
-    }
-
-    pub(crate) fn delete(&mut self, space: Space, key: Vec<u8>) {
-        self.0.push((space, key, None));
-    }
-
-    pub(crate) fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-}
-
-/// How sure a commit is of the disk.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Durability {
-    /// On the disk when the commit returns.
-    Synced,
-    /// Handed to the operating system: outlives this process, not the machine.
-    Buffered,
-}
-
-/// The open tree.
+/// The open trees.
 pub(crate) struct Engine {
-    spaces: Vec<Keyspace>,
-    db: Database,
-    faults: Faults,
+    trees: Vec<AnyTree>,
+    /// Numbers the batches, and the changes that the trees make to themselves.
+    numbers: SequenceNumberCounter,
+    /// Batches below this one are whole.
+    visible: AtomicU64,
+    /// Below what number somebody scans, and how many do.
+    scanning: Mutex<BTreeMap<SeqNo, usize>>,
+    /// Bytes collected in memory since the last [`Engine::seal`].
+    collected: AtomicU64,
 }
 
 impl Engine {
-    /// Makes a tree in a new folder.
+    /// Makes trees in a new folder.
     pub(crate) fn create(folder: &Path, options: &Options) -> Result<(), Fault> {
-        guarded("create", || {
-            let db = builder(folder, options).open()?;
-            for space in Space::ALL {
-                db.keyspace(space.name(), || keyspace_options(space, options))?;
+        drop(open_trees(folder, options, &SequenceNumberCounter::default())?);
+        Ok(())
+    }
+
+    /// Opens trees that [`Engine::create`] made.
+    pub(crate) fn open(folder: &Path, options: &Options) -> Result<Self, Fault> {
+        for space in Space::ALL {
+            if !folder.join(space.name()).join(BEGIN).exists() {
+                return Err(Fault::new(format!("the keyspace {} is missing", space.name())));
             }
-            db.persist(PersistMode::SyncAll)
+        }
+        let numbers = SequenceNumberCounter::default();
+        let trees = open_trees(folder, options, &numbers)?;
+        let newest = trees.iter().filter_map(AbstractTree::get_highest_persisted_seqno).max();
+        let next = newest.unwrap_or(0) + 1;
+        numbers.fetch_max(next);
+        Ok(Self {
+            trees,
+            numbers,
+            visible: AtomicU64::new(next),
+            scanning: Mutex::default(),
+            collected: AtomicU64::new(0),
         })
     }
 
-    /// Opens a tree that [`Engine::create`] made.
-    pub(crate) fn open(folder: &Path, options: &Options) -> Result<Self, Fault> {
-        let db = guarded("open", || builder(folder, options).open())?;
-        let mut spaces = Vec::new();
-        for space in Space::ALL {
-            // The tree drops a keyspace whose description it cannot find, and would make it anew.
-            if !db.keyspace_exists(space.name()) {
-                return Err(Fault::new(format!("the keyspace {} is missing", space.name())));
-            }
-            let open = || db.keyspace(space.name(), || keyspace_options(space, options));
-            spaces.push(guarded("open a keyspace", open)?);
-        }
-        Ok(Self { spaces, db, faults: options.faults.clone() })
-    }
-
-    fn space(&self, space: Space) -> &Keyspace {
-        &self.spaces[space as usize]
+    fn tree(&self, space: Space) -> &AnyTree {
+        &self.trees[space as usize]
     }
 
     /// The value under a key.
     pub(crate) fn get(&self, space: Space, key: &[u8]) -> Result<Option<Bytes>, Fault> {
-        guarded("read", || self.space(space).get(key))
+        guarded("read", || self.tree(space).get(key, SeqNo::MAX))
     }
 
     /// Up to `limit` pairs of a range, in the given order, until their values exceed `bytes`.
@@ -105,8 +93,9 @@ impl Engine {
         order: Order,
         bytes: usize,
     ) -> Result<Vec<(Bytes, Bytes)>, Fault> {
+        let scan = Scan::begin(self);
         guarded("scan", || {
-            let found = self.space(space).range(range);
+            let found = self.tree(space).range(range, scan.below, None);
             match order {
                 Order::Ascending => collect(found, limit, bytes),
                 Order::Descending => collect(found.rev(), limit, bytes),
@@ -123,58 +112,142 @@ impl Engine {
         Ok(self.scan(space, range, 1, Order::Descending, 0)?.pop())
     }
 
-    /// Writes a batch. After an error it is unknown whether it will be there after a restart.
-    pub(crate) fn commit(&self, batch: Batch, durability: Durability) -> Result<(), Fault> {
-        let fault = self.faults.get();
-        if fault == FaultKind::Write {
-            return Err(Fault::new("cannot write: a test wants it so"));
-        }
-        guarded("write", || {
-            let mode = match durability {
-                Durability::Synced => PersistMode::SyncData,
-                Durability::Buffered => PersistMode::Buffer,
+    /// Takes a batch over into memory. Only one thread may do that.
+    pub(crate) fn apply(&self, batch: Batch) {
+        let number = self.numbers.next();
+        let mut collected = 0;
+        for Write { space, key, value } in batch.into_writes() {
+            let (bytes, _) = match value {
+                Some(value) => self.tree(space).insert(key, value, number),
+                None => self.tree(space).remove(key, number),
             };
-            let mut writes = fjall::OwnedWriteBatch::with_capacity(self.db.clone(), batch.0.len())
-                .durability(Some(mode));
-            for (space, key, value) in batch.0 {
-                match value {
-                    Some(value) => writes.insert(self.space(space), key, value),
-                    None => writes.remove(self.space(space), key),
-                }
+            collected += bytes;
+        }
+        self.collected.fetch_add(collected, Ordering::Relaxed);
+        self.visible.store(number + 1, Ordering::Release);
+    }
+
+    /// Whether nothing was ever written out.
+    pub(crate) fn is_new(&self) -> bool {
+        self.trees.iter().all(|tree| tree.table_count() == 0)
+    }
+
+    /// Bytes collected since the last [`Engine::seal`].
+    pub(crate) fn collected(&self) -> u64 {
+        self.collected.load(Ordering::Relaxed)
+    }
+
+    /// Begins to collect anew; what was collected until now waits for [`Engine::write_out`].
+    pub(crate) fn seal(&self) {
+        for tree in &self.trees {
+            tree.rotate_memtable();
+        }
+        self.collected.store(0, Ordering::Relaxed);
+    }
+
+    /// Writes all that was sealed to files, durably.
+    pub(crate) fn write_out(&self) -> Result<(), Fault> {
+        for tree in &self.trees {
+            if tree.sealed_memtable_count() > 0 {
+                let old = self.old();
+                guarded("write out", || tree.flush(&tree.get_flush_lock(), old))?;
             }
-            writes.commit()
-        })?;
-        if fault == FaultKind::Sync && durability == Durability::Synced {
-            return Err(Fault::new("cannot sync: a test wants it so"));
         }
         Ok(())
     }
 
-    /// Makes everything written so far durable.
-    pub(crate) fn sync(&self) -> Result<(), Fault> {
-        guarded("sync", || self.db.persist(PersistMode::SyncAll))
+    /// Merges files until there is nothing to be gained; `is_over` may end it between two merges.
+    pub(crate) fn merge(&self, is_over: impl Fn() -> bool) -> Result<(), Fault> {
+        let strategy: Arc<Leveled> = Arc::default();
+        for tree in &self.trees {
+            while !is_over() {
+                let before = tree.current_version().id();
+                guarded("merge", || tree.compact(Arc::clone(&strategy) as _, self.old()))?;
+                if tree.current_version().id() == before {
+                    break;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether merging is so far behind that nothing more should be written out.
+    pub(crate) fn is_crowded(&self) -> bool {
+        self.trees.iter().any(|tree| tree.l0_run_count() >= RUNS_MAX)
+    }
+
+    /// Below this number nobody looks for what was overwritten.
+    fn old(&self) -> SeqNo {
+        let scanning = self.scanning();
+        let visible = self.visible.load(Ordering::Acquire);
+        scanning.keys().next().map_or(visible, |below| visible.min(*below))
+    }
+
+    fn scanning(&self) -> MutexGuard<'_, BTreeMap<SeqNo, usize>> {
+        self.scanning.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-fn builder(folder: &Path, options: &Options) -> fjall::DatabaseBuilder<Database> {
-    Database::builder(folder)
-        .cache_size(options.cache_bytes)
-        .max_journaling_size(options.journal_bytes_max.max(64 << 20))
+/// Somebody who scans what is whole now, and for whom it is kept until they are done.
+struct Scan<'a> {
+    engine: &'a Engine,
+    below: SeqNo,
 }
 
-fn keyspace_options(space: Space, options: &Options) -> KeyspaceCreateOptions {
-    let memtable = match space {
-        Space::Messages => options.memtable_bytes,
-        _ => options.memtable_bytes / SMALL_MEMTABLE_PART,
+impl<'a> Scan<'a> {
+    fn begin(engine: &'a Engine) -> Self {
+        let mut scanning = engine.scanning();
+        let below = engine.visible.load(Ordering::Acquire);
+        *scanning.entry(below).or_default() += 1;
+        Self { engine, below }
+    }
+}
+
+impl Drop for Scan<'_> {
+    fn drop(&mut self) {
+        let mut scanning = self.engine.scanning();
+        if let Some(count) = scanning.get_mut(&self.below) {
+            *count -= 1;
+            if *count == 0 {
+                scanning.remove(&self.below);
+            }
+        }
+    }
+}
+
+fn open_trees(
+    folder: &Path,
+    options: &Options,
+    numbers: &SequenceNumberCounter,
+) -> Result<Vec<AnyTree>, Fault> {
+    let cache = Arc::new(Cache::with_capacity_bytes(options.cache_bytes));
+    let files = Arc::new(DescriptorTable::new(FILES_MAX));
+    let open = |space: &Space| {
+        // What is whole is for us to say, so the trees count it for themselves.
+        let visible = SequenceNumberCounter::default();
+        let config = Config::new(folder.join(space.name()), numbers.clone(), visible)
+            .use_cache(Arc::clone(&cache))
+            .use_descriptor_table(Some(Arc::clone(&files)))
+            .data_block_compression_policy(CompressionPolicy::new([
+                CompressionType::None,
+                CompressionType::None,
+                CompressionType::Lz4,
+            ]))
+            .filter_policy(FilterPolicy::new([
+                // Every new message asks whether its id is known: the newest tables answer first.
+                FilterPolicyEntry::Bloom(BloomConstructionPolicy::FalsePositiveRate(0.0001)),
+                FilterPolicyEntry::Bloom(BloomConstructionPolicy::BitsPerKey(10.0)),
+            ]));
+        guarded("open a keyspace", || config.open())
     };
-    KeyspaceCreateOptions::default().max_memtable_size(memtable)
+    Space::ALL.iter().map(open).collect()
 }
 
 fn collect(
-    found: impl Iterator<Item = fjall::Guard>,
+    found: impl Iterator<Item = impl Guard>,
     limit: usize,
     bytes: usize,
-) -> fjall::Result<Vec<(Bytes, Bytes)>> {
+) -> lsm_tree::Result<Vec<(Bytes, Bytes)>> {
     let (mut pairs, mut left) = (Vec::new(), bytes);
     for guard in found.take(limit) {
         let pair = guard.into_inner()?;
@@ -188,13 +261,10 @@ fn collect(
     Ok(pairs)
 }
 
-/// The tree answers some kinds of damage with a panic; here it becomes an error like the others.
-fn guarded<T>(what: &str, act: impl FnOnce() -> fjall::Result<T>) -> Result<T, Fault> {
+/// The trees answer some kinds of damage with a panic; here it becomes an error like the others.
+fn guarded<T>(what: &str, act: impl FnOnce() -> lsm_tree::Result<T>) -> Result<T, Fault> {
     match catch_unwind(AssertUnwindSafe(act)) {
         Ok(Ok(done)) => Ok(done),
-        Ok(Err(fjall::Error::Poisoned)) => {
-            Err(Fault::new(format!("cannot {what}: the disk refused a write; is it full?")))
-        }
         Ok(Err(error)) => Err(Fault::new(format!("cannot {what}: {error}"))),
         Err(_) => Err(Fault::new(format!("cannot {what}: the tree panicked"))),
     }

@@ -3,8 +3,10 @@
 //! ```text
 //! LOCK      held while a process has the folder open
 //! FORMAT    "nexo store format 1"
-//! witness   the number of the newest durable batch (see `witness`)
-//! lsm/      the tree; made as lsm.new and renamed, so that it is whole or not there
+//! witness   how far the log went, and how far it is needed (see `witness`)
+//! log/      the commit log (see `log`)
+//! trees/    an LSM tree for each keyspace; made as trees.new and renamed, so that they are whole
+//!           or not there
 //! ```
 
 use std::fs::{self, DirBuilder, File, TryLockError};
@@ -90,7 +92,7 @@ impl Folder {
         let text = match fs::read(self.path.join("FORMAT")) {
             Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                if self.tree().exists() || self.witness().exists() {
+                if self.trees().exists() || self.log().exists() || self.witness().exists() {
                     return Err(self.unknown("FORMAT is missing"));
                 }
                 return self.write_format().map_err(|source| self.io(source));
@@ -116,9 +118,14 @@ impl Folder {
         self.sync()
     }
 
-    /// Where the tree is.
-    pub(crate) fn tree(&self) -> PathBuf {
-        self.path.join("lsm")
+    /// Where the trees are.
+    pub(crate) fn trees(&self) -> PathBuf {
+        self.path.join("trees")
+    }
+
+    /// Where the commit log is.
+    pub(crate) fn log(&self) -> PathBuf {
+        self.path.join("log")
     }
 
     /// Where the witness is.
@@ -126,24 +133,32 @@ impl Folder {
         self.path.join("witness")
     }
 
-    /// Makes the tree with `make` if it is not there. It never shows half-made.
-    pub(crate) fn ensure_tree(
+    /// Makes the trees with `make`, and a place for the log, if they are not there. The trees never
+    /// show half-made.
+    pub(crate) fn ensure(
         &self,
         make: impl FnOnce(&Path) -> Result<(), Fault>,
     ) -> Result<(), OpenError> {
-        if self.tree().exists() {
+        if self.witness().exists() {
+            let missing = [self.trees(), self.log()].into_iter().find(|part| !part.exists());
+            return match missing {
+                Some(part) => Err(self.damaged(format!("{} is missing", part.display()))),
+                None => Ok(()),
+            };
+        }
+        fs::create_dir_all(self.log()).map_err(|source| self.io(source))?;
+        if self.trees().exists() {
             return Ok(());
         }
-        if self.witness().exists() {
-            return Err(self.damaged("the folder lsm is missing"));
-        }
-        let draft = self.path.join("lsm.new");
+        let draft = self.path.join("trees.new");
         if draft.exists() {
             // Left by a start that was cut short; nothing was ever acknowledged from it.
             fs::remove_dir_all(&draft).map_err(|source| self.io(source))?;
         }
         make(&draft).map_err(|fault| self.io(io::Error::other(fault)))?;
-        fs::rename(&draft, self.tree()).and_then(|()| self.sync()).map_err(|source| self.io(source))
+        fs::rename(&draft, self.trees())
+            .and_then(|()| self.sync())
+            .map_err(|source| self.io(source))
     }
 
     /// Makes the folder's own entries durable.

@@ -9,7 +9,6 @@
 //! | `ids`         | message id (16)                       | conversation, seq, fingerprint   |
 //! | `members`     | user, 0, conversation                 | visibility window                |
 //! | `cursors`     | user, 0, conversation                 | delivered, read                  |
-//! | `tail`        | batch number (8)                      | own sends of that batch          |
 //! | `users`       | user                                  | the account                      |
 //! | `logins`      | login id (16)                         | the sign-in                      |
 //! | `refresh`     | BLAKE3 of a refresh token (32)        | login id                         |
@@ -41,7 +40,6 @@ pub(crate) enum Space {
     Ids,
     Members,
     Cursors,
-    Tail,
     Users,
     Logins,
     Refresh,
@@ -61,12 +59,11 @@ pub(crate) enum Space {
 
 impl Space {
     /// All of them; the place in this list is part of each record's checksum.
-    pub(crate) const ALL: [Self; 20] = [
+    pub(crate) const ALL: [Self; 19] = [
         Self::Messages,
         Self::Ids,
         Self::Members,
         Self::Cursors,
-        Self::Tail,
         Self::Users,
         Self::Logins,
         Self::Refresh,
@@ -91,7 +88,6 @@ impl Space {
             Self::Ids => "ids",
             Self::Members => "members",
             Self::Cursors => "cursors",
-            Self::Tail => "tail",
             Self::Users => "users",
             Self::Logins => "logins",
             Self::Refresh => "refresh",
@@ -216,15 +212,6 @@ pub(crate) fn members_of(user: &UserId, after: Option<&ConversationId>) -> KeyRa
 pub(crate) fn conversation_of(key: &[u8], user: &UserId) -> Option<ConversationId> {
     let rest = key.strip_prefix(user.as_str().as_bytes())?.strip_prefix(&[END_OF_ID])?;
     std::str::from_utf8(rest).ok().map(ConversationId::stored)
-}
-
-pub(crate) fn tail(batch: u64) -> Vec<u8> {
-    batch.to_be_bytes().to_vec()
-}
-
-/// The batch number in a key of `tail`.
-pub(crate) fn batch_of(key: &[u8]) -> Option<u64> {
-    Some(u64::from_be_bytes(key.try_into().ok()?))
 }
 
 pub(crate) fn user(id: &UserId) -> Vec<u8> {

@@ -1,24 +1,26 @@
-//! The default engine: an LSM tree on the local disk with a single committer.
+//! The default engine: a commit log and LSM trees on the local disk, with a single committer.
 //!
 //! All writes go through one thread, so its order is the order. It takes everything that waits,
-//! de-duplicates, gives seqs, writes one batch, syncs once; then a second thread announces and
-//! answers while the first syncs the next batch. Reads do not pass through either. In reading
-//! order:
+//! de-duplicates, gives seqs, appends one entry to the log, syncs once, and shows it to the
+//! readers; then a second thread announces and answers while the first syncs the next batch. Reads
+//! do not pass through either, and nobody waits for the trees' files. In reading order:
 //!
 //! - `options`, `folder`, `witness`: what is in the data folder, and who holds it
 //! - `keys`, `record`, `change_record`, `group_record`: every byte on disk
-//! - `engine`: the only file that knows the LSM tree; `journal`: its log, looked at before opening
+//! - `batch`, `segment`, `log`: what is durable, and how it is found again
+//! - `engine`: the only file that knows the LSM trees
 //! - `poison`: what is beyond repair; `meters`: what can be watched
 //! - `shards`, `cached`, `heads`, `cursors`, `recent`: what is kept in memory
 //! - `pending`, `append`, `recall`, `groups`, `settings`, `accounts`, `logins`: decisions of a batch
-//! - `tail`: the record that ties batches and cursors together
-//! - `committer`, `announcer`: the two threads
+//! - `committer`, `announcer`: the two threads that answer
+//! - `upkeep`: the two threads that keep the trees in order
 //! - `read`: everything that only reads
 //! - `core`: what the threads and the readers share; `open`: how it all begins
 
 mod accounts;
 mod announcer;
 mod append;
+mod batch;
 mod cached;
 mod change_record;
 mod committer;
@@ -29,8 +31,8 @@ mod folder;
 mod group_record;
 mod groups;
 mod heads;
-mod journal;
 mod keys;
+mod log;
 mod logins;
 mod meters;
 mod open;
@@ -41,11 +43,12 @@ mod read;
 mod recall;
 mod recent;
 mod record;
+mod segment;
 mod settings;
 mod shards;
-mod tail;
 #[cfg(test)]
 mod tests;
+mod upkeep;
 mod witness;
 
 use std::future::ready;

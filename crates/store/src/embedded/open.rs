@@ -1,4 +1,4 @@
-//! Opening a data folder: take it, look for damage, do again what a crash left undone.
+//! Opening a data folder: take it, look for damage, do again what the trees have not written out.
 
 use std::io::ErrorKind;
 use std::path::Path;
@@ -6,81 +6,119 @@ use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Mutex};
 use std::thread;
 
+use super::batch::{Batch, Kind};
 use super::committer::Committer;
 use super::core::Core;
+use super::cursors::Sent;
 use super::engine::Engine;
 use super::folder::{Folder, OpenError};
+use super::log::{self, Log, Replayed, Retired};
 use super::options::Options;
-use super::tail::Tail;
-use super::witness::Witness;
-use super::{Embedded, announcer, journal};
+use super::poison::Fault;
+use super::witness::{Witness, Witnessed};
+use super::{Embedded, announcer, upkeep};
 
 /// Batches that may wait to be announced before the committer waits too.
 const FINISHED_MAX: usize = 16;
+/// What is sealed and waits to be written out, before the committer waits too.
+const SEALED_MAX: usize = 2;
 
 impl Embedded {
     /// Opens the store in this folder, making it if there is none. Blocks for as long as it takes
-    /// to read the journal. Metrics go to the recorder that is installed by now.
+    /// to read the log. Metrics go to the recorder that is installed by now.
     pub fn open(path: impl AsRef<Path>, options: &Options) -> Result<Arc<Self>, OpenError> {
         let folder = Folder::open(path.as_ref())?;
-        folder.ensure_tree(|path| Engine::create(path, options))?;
-        let acknowledged = acknowledged(&folder)?;
-        let looked = journal::check(&folder.tree(), acknowledged.unwrap_or(0));
-        looked.map_err(|fault| folder.damaged(fault))?;
-        let engine =
-            Engine::open(&folder.tree(), options).map_err(|fault| folder.damaged(fault))?;
-        let (tail, sent) = Tail::find(&engine).map_err(|fault| folder.damaged(fault))?;
-        let witness = witness(&folder, acknowledged, tail)?;
+        folder.ensure(|path| Engine::create(path, options))?;
+        let damaged = |fault: Fault| folder.damaged(fault);
+        let engine = Engine::open(&folder.trees(), options).map_err(damaged)?;
+        let witnessed = witnessed(&folder, &engine)?;
+        let (replayed, sent) = replay(&folder, &engine, witnessed).map_err(damaged)?;
+        let witness = Witness::open(&folder.witness()).map_err(|source| folder.io(source))?;
         let core = Arc::new(Core::new(engine, witness, folder));
         for sent in sent {
             let again = core.members.sent(&core.engine, &sent);
             again.map_err(|fault| core.folder.damaged(fault))?;
         }
-        Self::start(core, tail, options)
+        Self::start(core, replayed, options)
     }
 
-    /// Starts the two threads.
-    fn start(core: Arc<Core>, tail: Tail, options: &Options) -> Result<Arc<Self>, OpenError> {
+    /// Starts the threads.
+    fn start(
+        core: Arc<Core>,
+        replayed: Replayed,
+        options: &Options,
+    ) -> Result<Arc<Self>, OpenError> {
         let (queue, waiting) = sync_channel(options.queue_max);
         let (finished, batches) = sync_channel(FINISHED_MAX);
+        let (sealed, generations) = sync_channel(SEALED_MAX);
+        let (merge, wanted) = sync_channel(1);
+        let retired = Retired::default();
+        let (prepare, ready) =
+            log::prepare(core.folder.log(), replayed.next_segment, retired.clone());
+        let mut threads = Vec::new();
+        let mut spawn = |name: &str, work: Box<dyn FnOnce() + Send>| {
+            let thread = thread::Builder::new().name(name.to_owned()).spawn(work);
+            threads.push(thread.map_err(|source| core.folder.io(source))?);
+            Ok(())
+        };
+        spawn("nexo-segments", Box::new(prepare))?;
+        let log = Log::open(replayed, ready, options.faults.clone());
         let committer = Committer {
             core: Arc::clone(&core),
             queue: waiting,
             finished,
-            tail,
+            log: log.map_err(|fault| core.folder.io(std::io::Error::other(fault)))?,
+            sealed,
+            memtable_bytes: options.memtable_bytes,
+            segments: replayed.segments,
             cursors_every: options.cursors_every,
         };
-        let listening = Arc::clone(&core);
-        let spawn = |name: &str, work: Box<dyn FnOnce() + Send>| {
-            let thread = thread::Builder::new().name(name.to_owned()).spawn(work);
-            thread.map_err(|source| core.folder.io(source))
-        };
-        let threads = vec![
-            spawn("nexo-committer", Box::new(|| committer.run()))?,
-            spawn("nexo-announcer", Box::new(move || announcer::run(&listening, &batches)))?,
-        ];
+        let [listening, to_write, to_merge] = [(); 3].map(|()| Arc::clone(&core));
+        spawn("nexo-committer", Box::new(|| committer.run()))?;
+        spawn("nexo-announcer", Box::new(move || announcer::run(&listening, &batches)))?;
+        spawn(
+            "nexo-writer",
+            Box::new(move || upkeep::write_out(&to_write, &retired, &generations, &merge)),
+        )?;
+        spawn("nexo-merger", Box::new(move || upkeep::merge(&to_merge, &wanted)))?;
         Ok(Arc::new(Self { core, queue, threads: Mutex::new(threads) }))
     }
 }
 
-/// Up to which batch the witness saw everything acknowledged; `None` if there is no witness.
-fn acknowledged(folder: &Folder) -> Result<Option<u64>, OpenError> {
-    Witness::read(&folder.witness()).map_err(|error| match error.kind() {
+/// What the witness says; it is made for a folder in which nothing was ever acknowledged.
+fn witnessed(folder: &Folder, engine: &Engine) -> Result<Witnessed, OpenError> {
+    let read = Witness::read(&folder.witness()).map_err(|error| match error.kind() {
         ErrorKind::InvalidData => folder.damaged("the witness file makes no sense"),
         _ => folder.io(error),
-    })
+    })?;
+    if let Some(witnessed) = read {
+        return Ok(witnessed);
+    }
+    let begun = log::is_begun(&folder.log()).map_err(|source| folder.io(source))?;
+    if begun || !engine.is_new() {
+        return Err(folder.damaged("the witness file is missing"));
+    }
+    let made = Witness::create(&folder.witness()).and_then(|_| folder.sync());
+    made.map_err(|source| folder.io(source))?;
+    Ok(Witnessed { acknowledged: 0, written_out: 0 })
 }
 
-/// Opens the witness, after asking whether the tree still has all that was acknowledged.
-fn witness(folder: &Folder, acknowledged: Option<u64>, tail: Tail) -> Result<Witness, OpenError> {
-    let opened = match acknowledged {
-        Some(number) if number > tail.newest => {
-            let missing = number - tail.newest;
-            return Err(folder.damaged(format!("{missing} acknowledged batches are missing")));
+/// Fills the trees' memory from the log. Returns the own sends that no written cursor covers.
+fn replay(
+    folder: &Folder,
+    engine: &Engine,
+    witnessed: Witnessed,
+) -> Result<(Replayed, Vec<Sent>), Fault> {
+    let mut uncovered = Vec::new();
+    let Witnessed { acknowledged, written_out } = witnessed;
+    let replayed = log::replay(&folder.log(), written_out, acknowledged, |payload| {
+        let (kind, sent, batch) = Batch::decode(payload)?;
+        engine.apply(batch);
+        match kind {
+            Kind::Decided => uncovered.extend(sent),
+            Kind::Cursors => uncovered.clear(),
         }
-        Some(_) => Witness::open(&folder.witness()),
-        None if tail.newest > 0 => return Err(folder.damaged("the witness file is missing")),
-        None => Witness::create(&folder.witness()).and_then(|made| folder.sync().map(|()| made)),
-    };
-    opened.map_err(|source| folder.io(source))
+        Ok(())
+    })?;
+    Ok((replayed, uncovered))
 }

@@ -9,11 +9,9 @@ use std::time::Duration;
 pub struct Options {
     /// Memory for blocks read from disk.
     pub cache_bytes: u64,
-    /// How much is collected in memory before it is written out sorted. Large ones calm the tail
-    /// latency and lengthen the next start after a crash. Fixed when the folder is created.
+    /// How much is collected in memory before it is written out sorted. More means less work for
+    /// the disk and a longer start after a crash.
     pub memtable_bytes: u64,
-    /// How long the journal may grow before the oldest of it must be written out; at least 64 MiB.
-    pub journal_bytes_max: u64,
     /// Writes that may wait; further ones are refused at once.
     pub queue_max: usize,
     /// How often moved cursors are written behind.
@@ -27,7 +25,6 @@ impl Default for Options {
         Self {
             cache_bytes: 128 << 20,
             memtable_bytes: 64 << 20,
-            journal_bytes_max: 1 << 30,
             queue_max: 65_536,
             cursors_every: Duration::from_secs(1),
             faults: Faults::default(),

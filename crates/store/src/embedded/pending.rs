@@ -10,15 +10,14 @@ use nexo_chat::membership::{Group, GroupMember};
 use nexo_chat::model::{Kept, User};
 use nexo_chat::store::Order;
 
+use super::batch::Batch;
 use super::core::Core;
-use super::cursors::{MemberChange, Place};
-use super::engine::Batch;
+use super::cursors::{MemberChange, Place, Sent};
 use super::heads::Head;
 use super::keys::{KeyRange, Space};
 use super::poison::Fault;
 use super::recent::Known;
 use super::record;
-use super::tail::Sent;
 
 /// Decisions that become durable together. Later ones see the earlier ones.
 pub(crate) struct Pending<'a> {
@@ -109,11 +108,11 @@ impl<'a> Pending<'a> {
     pub(crate) fn write(
         &mut self,
         space: Space,
-        key: Vec<u8>,
+        key: &[u8],
         value: &impl Serialize,
     ) -> Result<(), Fault> {
-        let value = record::encode(space, &key, value)?;
-        self.decided.batch.put(space, key, value);
+        let value = record::encode(space, key, value)?;
+        self.decided.batch.put(space, key, &value);
         Ok(())
     }
 
@@ -129,8 +128,8 @@ impl<'a> Pending<'a> {
     pub(crate) fn finish(mut self) -> Decided {
         for ((space, key), value) in self.changed {
             match value {
-                Some(value) => self.decided.batch.put(space, key, value),
-                None => self.decided.batch.delete(space, key),
+                Some(value) => self.decided.batch.put(space, &key, &value),
+                None => self.decided.batch.delete(space, &key),
             }
         }
         self.decided

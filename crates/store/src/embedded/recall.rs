@@ -51,7 +51,7 @@ pub(crate) fn recall(
     let decided = pending.decided();
     if decided.messages.insert(id, (Arc::clone(&recalled), fingerprint)).is_some() {
         // It is of this very batch: each key is written once, and nobody hears the text.
-        decided.batch.replace(Space::Messages, key, value);
+        decided.batch.replace(Space::Messages, &key, &value);
         for kept in &mut decided.kept {
             if let Kept::Message { message, .. } = kept
                 && message.id == id
@@ -60,7 +60,7 @@ pub(crate) fn recall(
             }
         }
     } else {
-        decided.batch.put(Space::Messages, key, value);
+        decided.batch.put(Space::Messages, &key, &value);
     }
     let kind =
         ChangeKind::Recalled { message: id, seq: message.seq, sender: message.sender.clone() };
@@ -82,7 +82,7 @@ pub(crate) fn note(
     let Asker { user: by, at, origin } = asker.clone();
     let change = Arc::new(Change { conversation: conversation.clone(), seq, by, at, kind });
     let key = keys::message(conversation, seq);
-    pending.write(Space::Changes, key, &ChangeRecord::from(&*change))?;
+    pending.write(Space::Changes, &key, &ChangeRecord::from(&*change))?;
     let decided = pending.decided();
     decided.heads.insert(conversation.clone(), Head { change_seq: seq, ..head });
     decided.kept.push(Kept::Change { change: Arc::clone(&change), origin, members });

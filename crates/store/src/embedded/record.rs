@@ -18,7 +18,6 @@ use nexo_chat::progress::Progress;
 
 use super::keys::Space;
 use super::poison::Fault;
-use super::tail::Sent;
 
 const VERSION: u8 = 1;
 const HEADER: usize = 5;
@@ -278,29 +277,6 @@ impl From<CursorRecord> for Progress {
         let cursors = Cursors { delivered: Seq(record.delivered), read: Seq(record.read) };
         let own = record.own.map(|(first, last)| (Seq(first), Seq(last)));
         Self { cursors, own, quiet: Seq(record.quiet) }
-    }
-}
-
-/// The own sends of one batch.
-#[derive(Serialize, Deserialize)]
-pub(crate) struct TailRecord<'a> {
-    /// The oldest batch whose own sends were not yet among the written cursors.
-    pub(crate) oldest: u64,
-    /// Sender, conversation, seq, whether it marks everything before it read.
-    #[serde(borrow)]
-    pub(crate) moves: Vec<(&'a str, &'a str, u64, bool)>,
-}
-
-impl TailRecord<'_> {
-    /// The own sends in the domain's words.
-    pub(crate) fn moves(&self) -> Result<Vec<Sent>, Fault> {
-        let moves = self.moves.iter();
-        moves
-            .map(|(user, conversation, seq, marks_read)| {
-                let place = (user_id(user)?, ConversationId::stored(conversation));
-                Ok(Sent { place, seq: Seq(*seq), marks_read: *marks_read })
-            })
-            .collect()
     }
 }
 

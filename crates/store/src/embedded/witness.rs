@@ -1,41 +1,52 @@
-//! Remembers, outside of the tree, how many batches were made durable.
+//! Remembers, outside of the log, how far it went and how far it is still needed.
 //!
-//! The tree cuts its journal off at an entry it cannot read, which is right for a write that was
-//! torn by a power cut and wrong for one that was acknowledged. So after each synced batch its
-//! number is written here, unsynced: it costs nothing, and since it is written after the batch it
-//! is never ahead of the disk. If the tree ends below it, acknowledged batches are gone. For the
-//! same reason a copy of an open folder must take this file first.
+//! The end of the log is where an entry cannot be read, which is right for a write that was torn
+//! by a power cut and wrong for one that was acknowledged. So after each synced batch its number is
+//! written here, unsynced: it costs nothing, and since it is written after the batch it is never
+//! ahead of the disk. If the log ends below it, acknowledged batches are gone. For the same reason
+//! a copy of an open folder must take this file first.
+//!
+//! The second number says up to where the trees have written everything out. It is durable before
+//! the log lets go of what it covers.
 
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-/// The open file: a batch number and its checksum.
+/// The open file: two numbers with their checksums.
 #[derive(Debug)]
 pub(crate) struct Witness(File);
+
+/// What it says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Witnessed {
+    /// Everything up to this entry of the log was acknowledged, at least.
+    pub(crate) acknowledged: u64,
+    /// Everything up to this entry is in the trees' files.
+    pub(crate) written_out: u64,
+}
 
 const LENGTH: usize = 12;
 
 impl Witness {
-    /// Makes the file for a tree without batches.
+    /// Makes the file for a new store.
     pub(crate) fn create(path: &Path) -> io::Result<Self> {
-        let file = File::create_new(path)?;
-        let witness = Self(file);
-        witness.record(0)?;
+        let witness = Self(File::create_new(path)?);
+        witness.acknowledged(0)?;
+        witness.written_out(0)?;
         witness.0.sync_all()?;
         Ok(witness)
     }
 
-    /// Reads the number; `None` if there is no file. One that makes no sense is invalid data.
-    pub(crate) fn read(path: &Path) -> io::Result<Option<u64>> {
+    /// Reads the numbers; `None` if there is no file. One that makes no sense is invalid data.
+    pub(crate) fn read(path: &Path) -> io::Result<Option<Witnessed>> {
         let bytes = match std::fs::read(path) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(error),
         };
-        let number = bytes.try_into().ok().and_then(decode);
-        number.map(Some).ok_or_else(|| io::ErrorKind::InvalidData.into())
+        decode(&bytes).map(Some).ok_or_else(|| io::ErrorKind::InvalidData.into())
     }
 
     /// Opens the file to go on.
@@ -43,20 +54,30 @@ impl Witness {
         File::options().write(true).open(path).map(Self)
     }
 
-    /// Remembers that this batch is durable.
-    pub(crate) fn record(&self, batch: u64) -> io::Result<()> {
-        self.0.write_all_at(&encode(batch), 0)
+    /// Remembers that this entry is durable.
+    pub(crate) fn acknowledged(&self, entry: u64) -> io::Result<()> {
+        self.0.write_all_at(&encode(entry), 0)
+    }
+
+    /// Remembers for good that the trees have written out everything up to this entry.
+    pub(crate) fn written_out(&self, entry: u64) -> io::Result<()> {
+        self.0.write_all_at(&encode(entry), LENGTH as u64)?;
+        self.0.sync_data()
     }
 }
 
-fn encode(batch: u64) -> [u8; LENGTH] {
+fn encode(number: u64) -> [u8; LENGTH] {
     let mut bytes = [0; LENGTH];
-    bytes[..8].copy_from_slice(&batch.to_be_bytes());
-    bytes[8..].copy_from_slice(&crc32fast::hash(&batch.to_be_bytes()).to_be_bytes());
+    bytes[..8].copy_from_slice(&number.to_be_bytes());
+    bytes[8..].copy_from_slice(&crc32fast::hash(&number.to_be_bytes()).to_be_bytes());
     bytes
 }
 
-fn decode(bytes: [u8; LENGTH]) -> Option<u64> {
-    let batch = u64::from_be_bytes(*bytes.first_chunk()?);
-    (encode(batch) == bytes).then_some(batch)
+fn decode(bytes: &[u8]) -> Option<Witnessed> {
+    let number = |bytes: &[u8]| {
+        let number = u64::from_be_bytes(*bytes.first_chunk()?);
+        (encode(number) == bytes).then_some(number)
+    };
+    let (first, second) = bytes.split_at_checked(LENGTH)?;
+    Some(Witnessed { acknowledged: number(first)?, written_out: number(second)? })
 }

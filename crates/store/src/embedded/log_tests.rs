@@ -1,0 +1,151 @@
+//! The log by itself: segments, their second life, and what a crash leaves of them.
+
+use std::os::unix::fs::FileExt;
+
+use super::super::keys::Space;
+use super::*;
+
+/// A log in a folder, and the thread's end of it.
+fn open(folder: &Path, after: Replayed, retired: &Retired) -> Log {
+    let (work, ready) = prepare(folder.to_owned(), after.next_segment, retired.clone());
+    std::thread::spawn(work);
+    Log::open(after, ready, Faults::default()).unwrap()
+}
+
+/// What is found in a folder of which nothing was written out: the value in each entry.
+fn read(folder: &Path, acknowledged: u64) -> Result<(Replayed, Vec<u64>), Fault> {
+    let mut found = Vec::new();
+    let replayed = replay(folder, 0, acknowledged, |payload| {
+        let (_, _, batch) = Batch::decode(payload)?;
+        for write in batch.into_writes() {
+            found.push(u64::from_be_bytes((*write.value.unwrap()).try_into().unwrap()));
+        }
+        Ok(())
+    })?;
+    Ok((replayed, found))
+}
+
+fn entry(value: u64) -> Batch {
+    let mut batch = Batch::default();
+    batch.put(Space::Users, b"somebody", &value.to_be_bytes());
+    batch
+}
+
+fn add(log: &mut Log, values: std::ops::Range<u64>) {
+    for value in values {
+        log.append(Kind::Decided, &[], &entry(value)).unwrap();
+        log.sync().unwrap();
+    }
+}
+
+fn begin(folder: &Path) -> Log {
+    open(folder, read(folder, 0).unwrap().0, &Retired::default())
+}
+
+#[test]
+fn every_opening_goes_on_where_the_last_one_ended() {
+    let folder = tempfile::tempdir().unwrap();
+    for round in 0..5 {
+        add(&mut begin(folder.path()), round * 3..round * 3 + 3);
+    }
+    let (replayed, found) = read(folder.path(), 15).unwrap();
+    assert_eq!((replayed.newest, replayed.segments), (15, 5));
+    assert!(found.into_iter().eq(0..15));
+}
+
+#[test]
+fn a_segment_used_again_shows_nothing_of_its_first_life() {
+    let folder = tempfile::tempdir().unwrap();
+    let retired = Retired::default();
+    let mut log = open(folder.path(), read(folder.path(), 0).unwrap().0, &retired);
+    // The first ones are longer each time; from some length on they are used again.
+    for round in 0..12 {
+        add(&mut log, round * 5..round * 5 + 5);
+        let number = log.roll().unwrap();
+        retired.retire(folder.path(), number).unwrap();
+    }
+    add(&mut log, 60..62);
+    drop(log);
+    let mut found = Vec::new();
+    let replayed = replay(folder.path(), 60, 62, |payload| {
+        found.push(payload.len());
+        Ok(())
+    });
+    assert_eq!((replayed.unwrap().newest, found.len()), (62, 2));
+}
+
+#[test]
+fn an_entry_that_does_not_fit_gets_a_segment_of_its_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut log = begin(folder.path());
+    for _ in 0..3 {
+        let mut large = entry(7);
+        large.put(Space::Codes, b"large", &vec![b'x'; 3 << 20]);
+        log.append(Kind::Decided, &[], &large).unwrap();
+        log.sync().unwrap();
+    }
+    drop(log);
+    let mut count = 0;
+    let replayed = replay(folder.path(), 0, 3, |payload| {
+        Batch::decode(payload)?;
+        count += 1;
+        Ok(())
+    });
+    assert_eq!((replayed.unwrap().newest, count), (3, 3));
+}
+
+#[test]
+fn a_missing_segment_is_noticed() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut log = begin(folder.path());
+    for round in 0..3 {
+        add(&mut log, round * 3..round * 3 + 3);
+        log.roll().unwrap();
+    }
+    drop(log);
+    let segments = segment::list(folder.path()).unwrap();
+    for (_, path) in &segments[..3] {
+        let aside = folder.path().join("aside");
+        fs::rename(path, &aside).unwrap();
+        let error = read(folder.path(), 9).unwrap_err().to_string();
+        assert!(error.contains("missing"), "{error}");
+        fs::rename(aside, path).unwrap();
+    }
+    assert_eq!(read(folder.path(), 9).unwrap().0.newest, 9);
+}
+
+/// A log of three entries of which the second is torn. The witness knows of none.
+fn torn(second_is_synced: bool) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let mut log = begin(folder.path());
+    add(&mut log, 0..1);
+    log.append(Kind::Cursors, &[], &entry(1)).unwrap();
+    if second_is_synced {
+        log.sync().unwrap();
+    }
+    log.append(Kind::Decided, &[], &entry(2)).unwrap();
+    drop(log);
+    let path = segment::list(folder.path()).unwrap().remove(0).1;
+    let bytes = fs::read(&path).unwrap();
+    let second = memchr::memmem::find_iter(&bytes, b"somebody").nth(1).unwrap();
+    let file = fs::File::options().write(true).open(&path).unwrap();
+    file.write_all_at(b"nobody", second as u64).unwrap();
+    folder
+}
+
+#[test]
+fn a_torn_entry_that_nobody_was_told_of_ends_the_log() {
+    let folder = torn(false);
+    let (replayed, found) = read(folder.path(), 0).unwrap();
+    assert_eq!((replayed.newest, found), (1, vec![0]));
+    // The third one is whole, but it never comes back, whatever takes the place of the second.
+    add(&mut begin(folder.path()), 9..10);
+    let (replayed, found) = read(folder.path(), 2).unwrap();
+    assert_eq!((replayed.newest, found), (2, vec![0, 9]));
+}
+
+#[test]
+fn a_damaged_entry_is_noticed_by_what_follows_it() {
+    let error = read(torn(true).path(), 0).unwrap_err().to_string();
+    assert!(error.contains("1 acknowledged batches are missing or damaged"), "{error}");
+}
