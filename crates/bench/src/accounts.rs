@@ -3,16 +3,18 @@
 use std::hash::{BuildHasher, RandomState};
 
 use anyhow::{Context, Result};
-use futures_util::{StreamExt, TryStreamExt, stream};
 use serde_json::json;
 
 use crate::http::post;
-use crate::progress::Progress;
+use crate::progress::{Progress, all};
 
 /// Password hashing is all processor and memory: more at once would only queue in the server.
-const AT_ONCE: usize = 8;
+const AT_ONCE: usize = 16;
 /// Any known platform; the typed dialect calls 5 the web.
 const PLATFORM: u32 = 5;
+
+/// Nobody signs in again after the run, so the password need not be kept or be secret.
+const PASSWORD: &str = "bench-password-1";
 
 /// Somebody who may connect.
 #[derive(Clone, Debug)]
@@ -21,37 +23,49 @@ pub(crate) struct Account {
     pub(crate) token: String,
 }
 
-/// Registers `count` users that no earlier run can have registered, in order.
+/// Registers `count` users that no earlier run can have registered, and signs them in, in order.
 pub(crate) async fn sign_up(
     authority: &str,
     count: usize,
-    progress: &Progress,
+    progress: Progress,
 ) -> Result<Vec<Account>> {
-    let run = run_name();
-    let bar = progress.counting("users signed in", count);
-    let bar = &bar;
-    let accounts = stream::iter((0..count).map(|number| format!("b{run}-{number}")))
-        .map(|user| async move {
-            let account = sign_up_one(authority, user).await;
-            bar.inc(1);
-            account
-        })
-        .buffered(AT_ONCE)
-        .try_collect()
-        .await;
-    bar.finish_and_clear();
-    accounts
+    let accounts = new_names(count).map(|user| async {
+        register_one(authority, &user).await?;
+        sign_in(authority, user).await
+    });
+    all(accounts, AT_ONCE, "users signed in", progress).await
 }
 
-async fn sign_up_one(authority: &str, user: String) -> Result<Account> {
-    // Nobody signs in again after the run, so the password need not be kept or be secret.
-    let password = "bench-password-1";
-    let form = json!({ "user_id": user, "nickname": user, "password": password });
-    post(authority, "/user/register", &form).await.context(
+/// Registers `count` users who never sign in.
+pub(crate) async fn register(
+    authority: &str,
+    count: usize,
+    progress: Progress,
+) -> Result<Vec<String>> {
+    let users = new_names(count).map(|user| async {
+        register_one(authority, &user).await?;
+        Ok(user)
+    });
+    all(users, AT_ONCE, "users registered", progress).await
+}
+
+fn new_names(count: usize) -> impl ExactSizeIterator<Item = String> {
+    let run = run_name();
+    (0..count).map(move |number| format!("b{run}-{number}"))
+}
+
+async fn register_one(authority: &str, user: &str) -> Result<()> {
+    let form = json!({ "user_id": user, "nickname": user, "password": PASSWORD });
+    let registered = post(authority, "/user/register", "", &form).await;
+    registered.context(
         "cannot register; a server under load needs its registration and send limits off",
     )?;
-    let form = json!({ "user_id": user, "password": password, "platform_id": PLATFORM });
-    let data = post(authority, "/auth/login", &form).await?;
+    Ok(())
+}
+
+async fn sign_in(authority: &str, user: String) -> Result<Account> {
+    let form = json!({ "user_id": user, "password": PASSWORD, "platform_id": PLATFORM });
+    let data = post(authority, "/auth/login", "", &form).await?;
     let token = data["token"].as_str().context("the answer to /auth/login has no token")?;
     Ok(Account { token: token.to_owned(), user })
 }

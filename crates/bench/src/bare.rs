@@ -3,7 +3,10 @@
 //! A frame is a letter, the eight digits of the connection to relay to, the sixteen digits of the
 //! message's number, and filling. `M` is a message: the relay passes it on and answers `S`, which
 //! stands for ACK(saved). `A` is the receiver's acknowledgement: it is passed on and stands for the
-//! delivered receipt. What the real server adds to a frame, the relay adds as filling.
+//! delivered receipt. `B` is a message to everybody in the sender's room: the relay makes one frame of
+//! it for all of them, and answers `S`. What the real server adds to a frame, the relay adds as filling.
+
+use tokio_tungstenite::tungstenite::Message;
 
 use crate::dialect::{Dialect, Incoming};
 
@@ -14,6 +17,8 @@ pub(crate) const HEAD_BYTES: usize = ADDRESS_BYTES + 16;
 
 /// A typed message without its text: names of fields, number, receiver.
 const MESSAGE_OVERHEAD: usize = 74;
+/// How much longer a message to a group is: the names of its type and of its receiver.
+const GROUP_EXTRA: usize = 5;
 /// A typed delivered ACK.
 const DELIVERED_BYTES: usize = 100;
 /// What the server adds to a message: sender, conversation, ids, seq, type, time.
@@ -23,9 +28,10 @@ pub(crate) const RECEIPT_EXTRA: usize = 108;
 /// A whole ACK(saved).
 pub(crate) const SAVED_BYTES: usize = 225;
 
-/// A pair of connections.
+/// A pair of connections, or a room.
 #[derive(Debug)]
 pub(crate) struct Bare {
+    is_room: bool,
     to_receiver: String,
     to_sender: String,
     message_fill: String,
@@ -34,66 +40,96 @@ pub(crate) struct Bare {
 
 impl Bare {
     /// The connections' numbers, and texts of `size` bytes.
-    pub(crate) fn new(sender: usize, receiver: usize, size: usize) -> Self {
+    pub(crate) fn pair(sender: usize, receiver: usize, size: usize) -> Self {
         let message_bytes = size + MESSAGE_OVERHEAD;
         Self {
+            is_room: false,
             to_receiver: format!("M{receiver:08}"),
             to_sender: format!("A{sender:08}"),
             message_fill: "x".repeat(message_bytes - HEAD_BYTES),
             delivered_fill: "x".repeat(DELIVERED_BYTES - HEAD_BYTES),
         }
     }
+
+    /// Anybody of a room, and texts of `size` bytes.
+    pub(crate) fn room(room: usize, size: usize) -> Self {
+        let to_receiver = format!("B{room:08}");
+        Self { is_room: true, to_receiver, ..Self::pair(0, 0, size + GROUP_EXTRA) }
+    }
 }
 
 impl Dialect for Bare {
-    fn message(&self, index: u64) -> String {
-        format!("{}{index:016}{}", self.to_receiver, self.message_fill)
+    fn message(&self, index: u64) -> Message {
+        Message::text(format!("{}{index:016}{}", self.to_receiver, self.message_fill))
     }
 
-    fn delivered(&self, id: &str) -> String {
-        format!("{}{id}{}", self.to_sender, self.delivered_fill)
+    fn delivered(&self, id: &str) -> Option<Message> {
+        let frame = || Message::text(format!("{}{id}{}", self.to_sender, self.delivered_fill));
+        // Nobody acknowledges a broadcast: it is what ready-made frames can do at best.
+        (!self.is_room).then(frame)
     }
 
-    fn pong(&self) -> String {
-        String::new()
+    fn pong(&self) -> Message {
+        Message::text("")
     }
 
-    fn read<'a>(&self, text: &'a str) -> Incoming<'a> {
-        let Some(id) = text.get(ADDRESS_BYTES..HEAD_BYTES) else { return Incoming::Unreadable };
-        let Ok(index) = id.parse::<u64>() else { return Incoming::Unreadable };
-        // One conversation per pair, and a relay refuses nothing: the number is the place.
-        let seq = index + 1;
-        match text.as_bytes().first() {
-            Some(b'S') => Incoming::Saved { index, seq },
-            Some(b'M') => Incoming::Pushed { index, seq, id },
-            Some(b'A') => Incoming::Delivered { seq },
-            _ => Incoming::Unreadable,
+    fn read(&self, frame: &Message, heard: &mut dyn FnMut(Incoming<'_>)) {
+        if let Message::Text(text) = frame {
+            heard(understand(text.as_str()).unwrap_or(Incoming::Unreadable));
         }
+    }
+}
+
+fn understand(text: &str) -> Option<Incoming<'_>> {
+    let id = text.get(ADDRESS_BYTES..HEAD_BYTES)?;
+    let index: u64 = id.parse().ok()?;
+    // One conversation, and a relay refuses nothing: the number is the place.
+    let seq = index + 1;
+    match text.as_bytes().first()? {
+        b'S' => Some(Incoming::Saved { index, seq }),
+        b'M' | b'B' => Some(Incoming::Pushed { index, seq, id }),
+        b'A' => Some(Incoming::Delivered { seq }),
+        _ => None,
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::dialect::heard;
     use crate::typed::Typed;
 
     #[test]
     fn frames_are_as_long_as_the_typed_ones() {
-        let bare = Bare::new(400, 401, 200);
-        let typed = Typed::new("b01234567-400", "b01234567-401", 200);
-        let message = (bare.message(12_345).len(), typed.message(12_345).len());
-        assert!(message.0.abs_diff(message.1) <= 4, "{message:?}");
         let id = "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
-        let delivered = (bare.delivered(&id[..16]).len(), typed.delivered(id).len());
-        assert!(delivered.0.abs_diff(delivered.1) <= 4, "{delivered:?}");
+        let pairs: [(Box<dyn Dialect>, Box<dyn Dialect>); 2] = [
+            (
+                Box::new(Bare::pair(400, 401, 200)),
+                Box::new(Typed::private("b01234567-400", "b01234567-401", 200)),
+            ),
+            (Box::new(Bare::room(1, 200)), Box::new(Typed::group("0123456789012", 200))),
+        ];
+        for (bare, typed) in pairs {
+            let message = (bare.message(12_345).len(), typed.message(12_345).len());
+            assert!(message.0.abs_diff(message.1) <= 4, "{message:?}");
+            if let Some(delivered) = bare.delivered(&id[..16]) {
+                let typed = typed.delivered(id).expect("a receipt").len();
+                assert!(delivered.len().abs_diff(typed) <= 4, "{typed}");
+            }
+        }
     }
 
     #[test]
     fn hears_itself() {
-        let pair = Bare::new(1, 2, 10);
+        let pair = Bare::pair(1, 2, 10);
         let id = "0000000000000007";
-        assert_eq!(pair.read(&pair.message(7)), Incoming::Pushed { index: 7, seq: 8, id });
-        assert_eq!(pair.read(&pair.delivered(id)), Incoming::Delivered { seq: 8 });
-        assert_eq!(pair.read("S"), Incoming::Unreadable);
+        let pushed = format!("{:?}", Incoming::Pushed { index: 7, seq: 8, id });
+        assert_eq!(heard(&pair, &pair.message(7)), [pushed.as_str()]);
+        let delivered = pair.delivered(id).expect("a receipt");
+        assert_eq!(heard(&pair, &delivered), [format!("{:?}", Incoming::Delivered { seq: 8 })]);
+        assert_eq!(heard(&pair, &Message::text("S")), ["Unreadable"]);
+        let room = Bare::room(3, 10);
+        assert_eq!(heard(&room, &room.message(7)), [pushed.as_str()]);
+        assert_eq!(room.delivered(id), None);
     }
 }

@@ -33,10 +33,15 @@ const FILL: &str = {
 
 type Queue = mpsc::Sender<Message>;
 type Connections = Arc<RwLock<HashMap<usize, Queue>>>;
+/// The connections of each room.
+type Rooms = Arc<RwLock<HashMap<usize, Connections>>>;
 
 /// Relays until its task is dropped.
 pub async fn serve_bare_relay(listener: TcpListener) -> io::Result<()> {
-    let app = Router::new().route("/{number}", get(upgrade)).with_state(Connections::default());
+    let app = Router::new()
+        .route("/{number}", get(pair))
+        .route("/room/{room}/{number}", get(room))
+        .with_state(Rooms::default());
     let listener = listener.tap_io(|stream| {
         // A socket that refuses the option still relays, only slower.
         drop(stream.set_nodelay(true));
@@ -44,18 +49,34 @@ pub async fn serve_bare_relay(listener: TcpListener) -> io::Result<()> {
     axum::serve(listener, app).await
 }
 
-async fn upgrade(
-    State(connections): State<Connections>,
+/// Those who speak in pairs are all in the first room.
+async fn pair(
+    State(rooms): State<Rooms>,
     Path(number): Path<usize>,
     upgrade: WebSocketUpgrade,
 ) -> Response {
+    enter(&rooms, 0, number, upgrade)
+}
+
+async fn room(
+    State(rooms): State<Rooms>,
+    Path((room, number)): Path<(usize, usize)>,
+    upgrade: WebSocketUpgrade,
+) -> Response {
+    enter(&rooms, room, number, upgrade)
+}
+
+fn enter(rooms: &Rooms, room: usize, number: usize, upgrade: WebSocketUpgrade) -> Response {
+    let mut rooms = rooms.write().unwrap_or_else(PoisonError::into_inner);
+    let connections = Arc::clone(rooms.entry(room).or_default());
+    drop(rooms);
     let (queue, waiting) = mpsc::channel(QUEUE);
     // Known before the client hears that it is connected, so that nobody sends to a stranger.
     connections.write().unwrap_or_else(PoisonError::into_inner).insert(number, queue.clone());
     let queue = queue.downgrade();
     upgrade.read_buffer_size(BUFFER_BYTES).write_buffer_size(BUFFER_BYTES).on_upgrade(
         move |socket| async move {
-            let mut relay = Relay { connections, peer: None, out: Vec::new() };
+            let mut relay = Relay { number, connections, peer: None, out: Vec::new() };
             // The peer sees what is missing; a relay has nobody to tell.
             drop(relay.run(socket, waiting).await);
             leave(&relay.connections, number, &queue);
@@ -74,6 +95,7 @@ fn leave(connections: &Connections, number: usize, queue: &mpsc::WeakSender<Mess
 
 /// One connection.
 struct Relay {
+    number: usize,
     connections: Connections,
     /// Whom it spoke to last, which is always the same one here.
     peer: Option<(usize, Queue)>,
@@ -125,11 +147,27 @@ impl Relay {
         match text.as_bytes().first() {
             Some(b'M') => {
                 self.pass_on(to, filled(text, PUSH_EXTRA));
-                let saved = ["S", &text[1..ADDRESS_BYTES], number].concat();
-                self.out.push(filled(&saved, SAVED_BYTES - saved.len()));
+                self.answer(text, number);
+            }
+            Some(b'B') => {
+                self.broadcast(&filled(text, PUSH_EXTRA));
+                self.answer(text, number);
             }
             Some(b'A') => self.pass_on(to, filled(text, RECEIPT_EXTRA)),
             _ => {}
+        }
+    }
+
+    fn answer(&mut self, text: &str, number: &str) {
+        let saved = ["S", &text[1..ADDRESS_BYTES], number].concat();
+        self.out.push(filled(&saved, SAVED_BYTES - saved.len()));
+    }
+
+    /// One ready-made frame for all the others: its bytes are shared.
+    fn broadcast(&self, frame: &Message) {
+        let connections = self.connections.read().unwrap_or_else(PoisonError::into_inner);
+        for (_, queue) in connections.iter().filter(|(number, _)| **number != self.number) {
+            drop(queue.try_send(frame.clone()));
         }
     }
 

@@ -8,15 +8,17 @@ use serde::Serialize;
 
 use crate::bare_disk::{self, DiskRow};
 use crate::measure::Load;
-use crate::options::PrivateOptions;
-use crate::run::bare;
+use crate::options::{Flow, PrivateOptions};
+use crate::private::bare;
+use crate::process::Place;
 
 /// The bare stack and the bare disk.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Baseline {
     /// The same load on the bare relay.
     pub relay: Load,
-    /// Append and fdatasync, by batch size.
+    /// Append and fdatasync, by batch size; not measured for groups.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub disk: Vec<DiskRow>,
 }
 
@@ -24,11 +26,12 @@ pub struct Baseline {
 /// the disk that the folder is on.
 pub async fn baseline(
     options: &PrivateOptions,
-    relay_target: &str,
+    relay: &Place,
     disk_folder: &Path,
 ) -> Result<Baseline> {
-    let options = PrivateOptions { rate: None, ..options.clone() };
-    let relay = bare(&options, relay_target).await?.load;
+    let flow = Flow { rate: None, ..options.flow.clone() };
+    let options = PrivateOptions { flow, ..options.clone() };
+    let relay = bare(&options, relay).await?.load;
     let folder = disk_folder.to_owned();
     let disk = tokio::task::spawn_blocking(move || bare_disk::measure(&folder)).await??;
     Ok(Baseline { relay, disk })
@@ -39,6 +42,9 @@ pub async fn baseline(
 pub struct Ratios {
     /// Saved per second ÷ relayed per second; only for a closed loop.
     pub p1_throughput: Option<f64>,
+    /// A group's pushes per second ÷ those of ready-made frames; only for a closed loop.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub p3_fan_out: Option<f64>,
     /// p99 of ACK(saved) at half the load ÷ p99 of the bare disk.
     pub p2_latency: Option<f64>,
     /// The bare disk's batch that `p2_latency` is taken with.
@@ -56,6 +62,14 @@ impl Ratios {
             p1_throughput: (closed && p1.is_finite()).then_some(p1),
             p2_latency: p2.filter(|ratio| ratio.is_finite()),
             disk_batch: nearest.map(|row| row.batch),
+            p3_fan_out: None,
         }
+    }
+
+    /// Compares a group with ready-made frames for as many.
+    pub fn of_group(load: &Load, relay: &Load) -> Self {
+        let closed = load.rate_wanted.is_none();
+        let p3 = load.pushed_per_second / relay.pushed_per_second;
+        Self { p3_fan_out: (closed && p3.is_finite()).then_some(p3), ..Self::default() }
     }
 }

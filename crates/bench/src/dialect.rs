@@ -1,6 +1,8 @@
-//! What a pair says and hears, whatever the frames look like.
+//! What people say and hear, whatever the frames look like.
 
-/// A frame, understood as far as a load generator needs.
+use tokio_tungstenite::tungstenite::Message;
+
+/// A frame, or a part of it, understood as far as a load generator needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Incoming<'a> {
     /// The sender's message number `index` is durable, at `seq` of the conversation.
@@ -11,6 +13,8 @@ pub(crate) enum Incoming<'a> {
     Delivered { seq: u64 },
     /// Something was refused; which message, if the answer says so.
     Refused { index: Option<u64>, reason: &'a str },
+    /// A page of what was missed is complete.
+    Resent { has_more: bool },
     /// The server wants a sign of life.
     Ping,
     /// Of no interest here.
@@ -19,14 +23,22 @@ pub(crate) enum Incoming<'a> {
     Unreadable,
 }
 
-/// The frames of one pair.
-pub(crate) trait Dialect: Send + 'static {
+/// The frames of one sender and those who hear them.
+pub(crate) trait Dialect: Send + Sync {
     /// The sender's message number `index`.
-    fn message(&self, index: u64) -> String;
-    /// The receiver's acknowledgement of a pushed message.
-    fn delivered(&self, id: &str) -> String;
+    fn message(&self, index: u64) -> Message;
+    /// The receiver's acknowledgement of a pushed message; none if senders never hear of it.
+    fn delivered(&self, id: &str) -> Option<Message>;
     /// The answer to [`Incoming::Ping`].
-    fn pong(&self) -> String;
-    /// Reads a frame that came in on either socket.
-    fn read<'a>(&self, text: &'a str) -> Incoming<'a>;
+    fn pong(&self) -> Message;
+    /// Reads a frame that came in on any socket. One frame may hold several messages.
+    fn read(&self, frame: &Message, heard: &mut dyn FnMut(Incoming<'_>));
+}
+
+/// What a frame says, for tests of dialects.
+#[cfg(test)]
+pub(crate) fn heard(dialect: &dyn Dialect, frame: &Message) -> Vec<String> {
+    let mut all = Vec::new();
+    dialect.read(frame, &mut |incoming| all.push(format!("{incoming:?}")));
+    all
 }

@@ -34,20 +34,24 @@ pub(crate) fn authority(target: &str) -> Result<String> {
     Ok(if has_port { authority.to_owned() } else { format!("{authority}:80") })
 }
 
-/// Posts a body and returns the answer's `data`.
-pub(crate) async fn post(authority: &str, path: &str, body: &Value) -> Result<Value> {
-    let answer = timeout(PATIENCE, exchange(authority, path, &body.to_string())).await;
+/// Posts a body and returns the answer's `data`. The token is empty for who has none yet.
+pub(crate) async fn post(authority: &str, path: &str, token: &str, body: &Value) -> Result<Value> {
+    let answer = timeout(PATIENCE, exchange(authority, path, token, &body.to_string())).await;
     let answer = answer.with_context(|| format!("no answer to {path} in {PATIENCE:?}"))??;
     understand(&answer).with_context(|| format!("POST {path}"))
 }
 
-async fn exchange(authority: &str, path: &str, body: &str) -> Result<String> {
+async fn exchange(authority: &str, path: &str, token: &str, body: &str) -> Result<String> {
     let mut stream = TcpStream::connect(authority)
         .await
         .with_context(|| format!("cannot connect to {authority}"))?;
     let length = body.len();
+    let bearer = match token {
+        "" => String::new(),
+        token => format!("Authorization: Bearer {token}\r\n"),
+    };
     let request = format!(
-        "POST {path} HTTP/1.1\r\nHost: {authority}\r\nContent-Type: application/json\r\n\
+        "POST {path} HTTP/1.1\r\nHost: {authority}\r\nContent-Type: application/json\r\n{bearer}\
          Content-Length: {length}\r\nConnection: close\r\n\r\n{body}"
     );
     stream.write_all(request.as_bytes()).await?;

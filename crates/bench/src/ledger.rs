@@ -37,6 +37,8 @@ pub struct Counters {
     pub reordered_by_sender: u64,
     /// Answers to nothing: saved twice, or never sent.
     pub unexpected: u64,
+    /// A message came with an id that another one had, or with another id than before.
+    pub wrong_ids: u64,
     /// Refusals and broken connections, by reason.
     pub errors: BTreeMap<String, u64>,
 }
@@ -50,8 +52,19 @@ impl Counters {
             + self.duplicates
             + self.reordered_by_seq
             + self.reordered_by_sender
-            + self.unexpected;
+            + self.unexpected
+            + self.wrong_ids;
         faults == 0 && self.errors.is_empty()
+    }
+
+    /// Counts a refusal or whatever else went wrong.
+    pub(crate) fn error(&mut self, reason: &str) {
+        match self.errors.get_mut(reason) {
+            Some(count) => *count += 1,
+            None => {
+                self.errors.insert(reason.to_owned(), 1);
+            }
+        }
     }
 
     /// Adds another pair's counters.
@@ -69,6 +82,7 @@ impl Counters {
         self.reordered_by_seq += other.reordered_by_seq;
         self.reordered_by_sender += other.reordered_by_sender;
         self.unexpected += other.unexpected;
+        self.wrong_ids += other.wrong_ids;
         for (reason, count) in &other.errors {
             *self.errors.entry(reason.clone()).or_default() += count;
         }
@@ -84,6 +98,8 @@ pub(crate) enum Way {
     Pushed,
     /// To the delivered receipt at the sender.
     Delivered,
+    /// To the push at the last member of a group.
+    All,
 }
 
 /// One step of one message.
@@ -105,6 +121,7 @@ enum Answer {
     Refused,
 }
 
+/// A message under way.
 #[derive(Debug, Default)]
 struct Record {
     due: u64,
@@ -128,6 +145,7 @@ impl Record {
 /// The messages of one pair in one phase.
 #[derive(Debug)]
 pub(crate) struct Ledger {
+    has_receipts: bool,
     under_way: VecDeque<Record>,
     /// Numbers of the messages under way.
     numbers: Range<u64>,
@@ -138,9 +156,10 @@ pub(crate) struct Ledger {
 }
 
 impl Ledger {
-    /// Begins at the number of the first message to be sent.
-    pub(crate) fn from(first: u64) -> Self {
+    /// Begins at the number of the first message to be sent; whether receipts of delivery will come.
+    pub(crate) fn from(first: u64, has_receipts: bool) -> Self {
         Self {
+            has_receipts,
             under_way: VecDeque::new(),
             numbers: first..first,
             highest_index: None,
@@ -158,7 +177,8 @@ impl Ledger {
     /// The next message was sent; it was due at `due`.
     pub(crate) fn sent(&mut self, due: u64) {
         self.numbers.end += 1;
-        self.under_way.push_back(Record { due, ..Record::default() });
+        let delivered = !self.has_receipts;
+        self.under_way.push_back(Record { due, delivered, ..Record::default() });
         self.counters.sent += 1;
     }
 
@@ -241,12 +261,7 @@ impl Ledger {
 
     /// Anything else that went wrong.
     pub(crate) fn error(&mut self, reason: &str) {
-        match self.counters.errors.get_mut(reason) {
-            Some(count) => *count += 1,
-            None => {
-                self.counters.errors.insert(reason.to_owned(), 1);
-            }
-        }
+        self.counters.error(reason);
     }
 
     /// What was timed since the last call.

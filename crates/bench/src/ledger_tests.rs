@@ -4,7 +4,7 @@ use super::*;
 
 /// A ledger with `count` messages sent, number `i` due at `i`.
 fn sent(count: u64) -> Ledger {
-    let mut ledger = Ledger::from(0);
+    let mut ledger = Ledger::from(0, true);
     (0..count).for_each(|index| ledger.sent(index));
     ledger
 }
@@ -111,6 +111,15 @@ fn answers_to_nothing_are_counted() {
     ledger.saved(9, 9, 2);
     ledger.pushed(9, 9, 2);
     assert_eq!(ledger.close().unexpected, 3);
+}
+
+#[test]
+fn without_receipts_a_push_is_the_end() {
+    let mut ledger = Ledger::from(0, false);
+    ledger.sent(0);
+    ledger.saved(0, 1, 1);
+    ledger.pushed(0, 1, 2);
+    assert!(ledger.settled() && ledger.close().is_clean());
 }
 
 #[test]

@@ -3,23 +3,25 @@
 //! In reading order:
 //!
 //! - [`options`]: what the command line says;
-//! - `http`, `accounts`, `connect`: users and their sockets;
+//! - `http`, `accounts`, `socket`: users and their sockets;
 //! - `dialect`, `typed`, `bare`: the frames of the real protocol and of the bare relay;
-//! - `ledger`: what became of every message of one pair;
 //! - `pace`: who may send when, and when it is over;
-//! - `pair`: a sender and a receiver in one task;
-//! - `measure`, `progress`: histograms and rates, and a bar for who waits;
-//! - [`run`]: pairs made, loaded and summed up;
+//! - `measure`, `progress`, `process`: histograms and rates, a bar for who waits, and what a process
+//!   uses;
+//! - `stage`: one phase of load;
+//! - `ledger`, `pair`, [`private`]: private messages;
+//! - [`group`]: a group's messages, and readers who misbehave;
+//! - [`connect`]: connections that say nothing;
 //! - [`bare_relay`], [`bare_disk`], [`baseline`]: the same load with no server in between;
-//! - [`report`]: what is printed.
+//! - [`report`], `table`: what is printed.
 //!
 //! Every run is bounded in connections and in time, and ends by itself.
 
 pub mod options;
 
 mod accounts;
-mod connect;
 mod http;
+mod socket;
 
 mod bare;
 mod dialect;
@@ -29,18 +31,26 @@ mod ledger;
 mod measure;
 mod pace;
 mod pair;
+mod process;
 mod progress;
+mod stage;
+mod table;
 
 pub mod bare_disk;
 pub mod bare_relay;
 pub mod baseline;
+pub mod connect;
+pub mod group;
+pub mod private;
 pub mod report;
-pub mod run;
 
 pub use bare_relay::serve_bare_relay;
 pub use baseline::{Baseline, baseline};
+pub use connect::{Connected, bare_connect, connect};
+pub use group::{bare_group, group};
 pub use ledger::Counters;
 pub use measure::{Load, Percentiles};
-pub use options::{BareRelayOptions, PrivateOptions};
-pub use report::Report;
-pub use run::{bare, private};
+pub use options::{BareRelayOptions, ConnectOptions, GroupOptions, PrivateOptions};
+pub use private::{bare, private};
+pub use process::Place;
+pub use report::{Outcome, Report};

@@ -9,7 +9,7 @@ use anyhow::Result;
 use hdrhistogram::Histogram;
 use serde::Serialize;
 
-use crate::ledger::{Counters, Sample, Way};
+use crate::ledger::{Counters, Sample};
 
 /// A pair brings its samples in lots, so that the lock is rarely met.
 const LOT: usize = 64;
@@ -29,6 +29,9 @@ pub struct Percentiles {
     pub p999_us: f64,
     /// The slowest.
     pub max_us: f64,
+    /// Quantiles and microseconds, from the middle to the slowest: for a plot.
+    #[serde(skip)]
+    pub curve: Vec<(f64, f64)>,
 }
 
 impl Percentiles {
@@ -44,8 +47,19 @@ impl Percentiles {
             p99_us: at(0.99),
             p999_us: at(0.999),
             max_us: us(histogram.max()),
+            curve: curve(histogram.len()).map(|quantile| (quantile, at(quantile))).collect(),
         }
     }
+}
+
+/// Quantiles from one half to as near to one as so many samples tell, evenly on a logarithmic axis.
+fn curve(count: u64) -> impl Iterator<Item = f64> {
+    #[expect(clippy::cast_precision_loss, reason = "a place on an axis")]
+    let finest = 1.0 / count.max(2) as f64;
+    (0..)
+        .map(|step| 0.5 * 0.8_f64.powi(step))
+        .take_while(move |rest| *rest >= finest)
+        .map(|rest| 1.0 - rest)
 }
 
 /// One phase of load.
@@ -67,8 +81,26 @@ pub struct Load {
     pub pushed: Percentiles,
     /// From when a message was due to the receipt of its delivery.
     pub delivered: Percentiles,
+    /// From when a group's message was due to its push at the last member.
+    pub all: Percentiles,
+    /// Processor seconds the server used while it was measured, if its process is known.
+    pub cpu_seconds: Option<f64>,
+    /// What came per second, in steps of [`Load::STEP_MS`]: for a plot.
+    #[serde(skip)]
+    pub over_time: Vec<f64>,
     /// What happened.
     pub counters: Counters,
+}
+
+impl Load {
+    /// Milliseconds of a step of `over_time`.
+    pub const STEP_MS: u64 = 250;
+
+    /// Pushes per second of the server's processor time.
+    pub fn pushed_per_core(&self) -> Option<f64> {
+        let cores = self.cpu_seconds? / self.seconds;
+        Some(self.pushed_per_second / cores).filter(|rate| rate.is_finite())
+    }
 }
 
 /// A histogram of nanoseconds up to two hours, with three digits.
@@ -80,12 +112,36 @@ pub(crate) fn histogram() -> Result<Histogram<u64>> {
 struct Step {
     latency: Histogram<u64>,
     /// Those that came while it was measured, whenever they were due.
-    arrived: u64,
+    arrived: Arrived,
+}
+
+/// What came, by steps of time.
+#[derive(Debug, Default)]
+struct Arrived {
+    steps: Vec<u64>,
+}
+
+impl Arrived {
+    fn count(&mut self, at: u64) {
+        let step = usize::try_from(at / (Load::STEP_MS * 1_000_000)).unwrap_or(usize::MAX);
+        if step >= self.steps.len() {
+            self.steps.resize(step + 1, 0);
+        }
+        self.steps[step] += 1;
+    }
+
+    /// Per second, of each step. The last step may be cut short, and is left out then.
+    fn over_time(&self, nanos: u64) -> Vec<f64> {
+        let whole = usize::try_from(nanos / (Load::STEP_MS * 1_000_000)).unwrap_or(usize::MAX);
+        #[expect(clippy::cast_precision_loss, reason = "a rate needs no more digits")]
+        let rate = |count: &u64| *count as f64 * 1000.0 / Load::STEP_MS as f64;
+        self.steps.iter().take(whole).map(rate).collect()
+    }
 }
 
 impl Step {
     fn new() -> Result<Self> {
-        Ok(Self { latency: histogram()?, arrived: 0 })
+        Ok(Self { latency: histogram()?, arrived: Arrived::default() })
     }
 }
 
@@ -93,8 +149,8 @@ impl Step {
 #[derive(Debug)]
 pub(crate) struct Tally {
     measured: Range<u64>,
-    /// Saved, pushed, delivered.
-    steps: Mutex<[Step; 3]>,
+    /// By [`Way`].
+    steps: Mutex<[Step; 4]>,
     /// For the progress bar: samples so far.
     seen: AtomicU64,
 }
@@ -102,7 +158,7 @@ pub(crate) struct Tally {
 impl Tally {
     /// Measures what is due within a part of the phase.
     pub(crate) fn new(measured: Range<u64>) -> Result<Self> {
-        let steps = Mutex::new([Step::new()?, Step::new()?, Step::new()?]);
+        let steps = Mutex::new([Step::new()?, Step::new()?, Step::new()?, Step::new()?]);
         Ok(Self { measured, steps, seen: AtomicU64::new(0) })
     }
 
@@ -118,30 +174,33 @@ impl Tally {
         self.seen.fetch_add(samples.len() as u64, Ordering::Relaxed);
         let mut steps = self.steps.lock().unwrap_or_else(PoisonError::into_inner);
         for sample in samples.drain(..) {
-            let step = match sample.way {
-                Way::Saved => &mut steps[0],
-                Way::Pushed => &mut steps[1],
-                Way::Delivered => &mut steps[2],
-            };
-            step.arrived += u64::from(self.measured.contains(&sample.at));
+            let step = &mut steps[sample.way as usize];
+            if self.measured.contains(&sample.at) {
+                step.arrived.count(sample.at - self.measured.start);
+            }
             if self.measured.contains(&sample.due) {
                 step.latency.saturating_record(sample.at.saturating_sub(sample.due));
             }
         }
     }
 
-    /// Messages done so far, about.
-    pub(crate) fn messages(&self) -> u64 {
-        self.seen.load(Ordering::Relaxed) / 3
+    /// Steps of messages so far: each is saved, pushed, and perhaps delivered.
+    pub(crate) fn seen(&self) -> u64 {
+        self.seen.load(Ordering::Relaxed)
     }
 
     /// The phase is over.
-    pub(crate) fn close(self, rate_wanted: Option<u64>, counters: Counters) -> Load {
+    pub(crate) fn close(
+        self,
+        rate_wanted: Option<u64>,
+        cpu_seconds: Option<f64>,
+        counters: Counters,
+    ) -> Load {
         let nanos = self.measured.end - self.measured.start;
         let seconds = Duration::from_nanos(nanos).as_secs_f64();
         let steps = self.steps.into_inner().unwrap_or_else(PoisonError::into_inner);
         #[expect(clippy::cast_precision_loss, reason = "a rate needs no more digits")]
-        let rate = |step: &Step| step.arrived as f64 / seconds;
+        let rate = |step: &Step| step.arrived.steps.iter().sum::<u64>() as f64 / seconds;
         Load {
             rate_wanted,
             seconds,
@@ -151,6 +210,9 @@ impl Tally {
             saved: Percentiles::of(&steps[0].latency),
             pushed: Percentiles::of(&steps[1].latency),
             delivered: Percentiles::of(&steps[2].latency),
+            all: Percentiles::of(&steps[3].latency),
+            cpu_seconds,
+            over_time: steps[1].arrived.over_time(nanos),
             counters,
         }
     }
@@ -159,6 +221,7 @@ impl Tally {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ledger::Way;
 
     #[test]
     fn percentiles_are_those_of_what_was_fed() {
@@ -185,7 +248,7 @@ mod tests {
             Sample { way: Way::Pushed, due: second, at: 2 * second },
         ];
         tally.record(&mut samples);
-        let load = tally.close(None, Counters::default());
+        let load = tally.close(None, None, Counters::default());
         assert!((load.saved_per_second - 1.0).abs() < 1e-9);
         assert!((load.pushed_per_second - 0.5).abs() < 1e-9);
         assert_eq!((load.saved.count, load.pushed.count, load.delivered.count), (2, 1, 0));

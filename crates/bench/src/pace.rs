@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use futures_util::task::AtomicWaker;
 
-use crate::options::PrivateOptions;
+use crate::options::{Flow, Span};
 
 /// How long a pair that says nothing is believed to be alive after the grace.
 const HOPE: Duration = Duration::from_secs(5);
@@ -25,6 +25,13 @@ const OPEN_WINDOW: u64 = 1024;
 /// A sender waits for a receiver that is so many windows behind.
 const PUSH_WINDOWS: u64 = 16;
 
+/// Who takes part: the first tasks send.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Crew {
+    pub(crate) tasks: usize,
+    pub(crate) senders: usize,
+}
+
 /// The times of one phase, in nanoseconds since it began.
 #[derive(Debug)]
 pub(crate) struct Plan {
@@ -33,22 +40,25 @@ pub(crate) struct Plan {
     /// How long answers are awaited after the last message.
     grace: u64,
     window: u64,
-    rate: Option<u64>,
-    pairs: Box<[AtomicWaker]>,
+    rate: Option<Rate>,
+    senders: u64,
+    tasks: Box<[AtomicWaker]>,
     finished: AtomicUsize,
 }
 
 impl Plan {
     /// A phase that begins now.
-    pub(crate) fn begin(pairs: usize, rate: Option<u64>, options: &PrivateOptions) -> Self {
-        let end = options.warmup + options.duration;
+    pub(crate) fn begin(crew: Crew, span: &Span, flow: &Flow) -> Self {
+        let end = span.warmup + span.duration;
+        let rate = flow.rate.map(|per_second| Rate { per_second, burst: flow.burst });
         Self {
             began: Instant::now(),
-            measured: nanos(options.warmup)..nanos(end),
-            grace: nanos(options.grace),
-            window: if rate.is_some() { OPEN_WINDOW } else { options.window },
+            measured: nanos(span.warmup)..nanos(end),
+            grace: nanos(span.grace),
+            window: if rate.is_some() { OPEN_WINDOW } else { flow.window },
             rate,
-            pairs: (0..pairs).map(|_| AtomicWaker::new()).collect(),
+            senders: crew.senders as u64,
+            tasks: (0..crew.tasks).map(|_| AtomicWaker::new()).collect(),
             finished: AtomicUsize::new(0),
         }
     }
@@ -76,7 +86,7 @@ impl Plan {
         let room = unanswered < self.window && unpushed < self.window * PUSH_WINDOWS;
         let due = match self.rate {
             None => now,
-            Some(rate) => due(count * self.pairs.len() as u64 + pair as u64, rate),
+            Some(rate) => rate.due(count * self.senders + pair as u64),
         };
         // A message due before the end is sent even if it is late: leaving it out would hide
         // the stall that made it late.
@@ -92,7 +102,12 @@ impl Plan {
 
     /// Wakes this task when its pair has something due.
     pub(crate) fn wake(&self, pair: usize, waker: &Waker) {
-        self.pairs[pair].register(waker);
+        self.tasks[pair].register(waker);
+    }
+
+    /// A pair may have room again.
+    pub(crate) fn nudge(&self, pair: usize) {
+        self.tasks[pair].wake();
     }
 
     /// A pair is done.
@@ -105,7 +120,7 @@ impl Plan {
     pub(crate) fn beat(&self) {
         let mut next = 0;
         let last = self.measured.end + self.grace + nanos(HOPE);
-        while self.finished.load(Ordering::Relaxed) < self.pairs.len() {
+        while self.finished.load(Ordering::Relaxed) < self.tasks.len() {
             let now = self.now();
             if now > last {
                 return;
@@ -113,16 +128,16 @@ impl Plan {
             let sending = now < self.measured.end;
             match self.rate {
                 Some(rate) if sending => {
-                    while due(next, rate) <= now {
-                        let pair = next % self.pairs.len() as u64;
-                        self.pairs[usize::try_from(pair).unwrap_or_default()].wake();
+                    while rate.due(next) <= now {
+                        let pair = next % self.senders;
+                        self.tasks[usize::try_from(pair).unwrap_or_default()].wake();
                         next += 1;
                     }
                     std::thread::sleep(BEAT);
                 }
                 _ => {
                     if !sending {
-                        self.pairs.iter().for_each(AtomicWaker::wake);
+                        self.tasks.iter().for_each(AtomicWaker::wake);
                     }
                     std::thread::sleep(SLOW_BEAT);
                 }
@@ -131,10 +146,21 @@ impl Plan {
     }
 }
 
-/// When the message of this number is due, counted over all pairs.
-fn due(number: u64, rate: u64) -> u64 {
-    let nanos = u128::from(number) * 1_000_000_000 / u128::from(rate);
-    u64::try_from(nanos).unwrap_or(u64::MAX)
+/// How fast an open loop is.
+#[derive(Clone, Copy, Debug)]
+struct Rate {
+    per_second: u64,
+    /// Messages that are due at once.
+    burst: u64,
+}
+
+impl Rate {
+    /// When the message of this number is due, counted over all pairs.
+    fn due(self, number: u64) -> u64 {
+        let first = number - number % self.burst;
+        let nanos = u128::from(first) * 1_000_000_000 / u128::from(self.per_second);
+        u64::try_from(nanos).unwrap_or(u64::MAX)
+    }
 }
 
 /// A duration in nanoseconds; 584 years fit.
@@ -149,12 +175,13 @@ mod tests {
     const SECOND: u64 = 1_000_000_000;
 
     fn plan(rate: Option<u64>) -> Plan {
-        let options = PrivateOptions {
-            warmup: Duration::from_secs(1),
-            duration: Duration::from_secs(2),
-            ..PrivateOptions::default()
-        };
-        Plan::begin(2, rate, &options)
+        burst(rate, 1)
+    }
+
+    fn burst(rate: Option<u64>, burst: u64) -> Plan {
+        let (warmup, duration) = (Duration::from_secs(1), Duration::from_secs(2));
+        let span = Span { warmup, duration, ..Span::default() };
+        Plan::begin(Crew { tasks: 2, senders: 2 }, &span, &Flow { rate, burst, ..Flow::default() })
     }
 
     #[test]
@@ -175,6 +202,14 @@ mod tests {
         // Late, but it was due before the end.
         assert_eq!(plan.may_send(0, 14, 4 * SECOND, 8, 8), Some(SECOND * 28 / 10));
         assert_eq!(plan.may_send(0, 15, 4 * SECOND, 8, 8), None);
+    }
+
+    #[test]
+    fn a_burst_is_due_at_once() {
+        let plan = burst(Some(10), 4);
+        assert_eq!(plan.may_send(0, 1, 0, 0, 0), Some(0));
+        assert_eq!(plan.may_send(0, 2, SECOND / 3, 0, 0), None);
+        assert_eq!(plan.may_send(1, 3, SECOND, 0, 0), Some(SECOND * 4 / 10));
     }
 
     #[test]

@@ -6,33 +6,33 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use anyhow::{Context as _, Result};
-use futures_util::{Sink, Stream};
-use tokio_tungstenite::tungstenite::Message;
+use futures_util::Stream;
 
-use crate::connect::Socket;
 use crate::dialect::{Dialect, Incoming};
 use crate::ledger::{Counters, Ledger};
 use crate::measure::Tally;
 use crate::pace::Plan;
+use crate::socket::{Socket, flush, say};
 
 /// Two connected users.
-pub(crate) struct Pair<D> {
-    dialect: D,
+pub(crate) struct Pair {
+    dialect: Box<dyn Dialect>,
     sender: Socket,
     receiver: Socket,
     /// Numbers go on from phase to phase: a server may know the old ones.
     next: u64,
 }
 
-impl<D: Dialect> Pair<D> {
+impl Pair {
     /// Two sockets that may speak.
-    pub(crate) fn new(dialect: D, sender: Socket, receiver: Socket) -> Self {
+    pub(crate) fn new(dialect: Box<dyn Dialect>, sender: Socket, receiver: Socket) -> Self {
         Self { dialect, sender, receiver, next: 0 }
     }
 
     /// Sends and receives as planned, until all is answered or the plan gives up.
     pub(crate) async fn run(&mut self, number: usize, plan: &Plan, tally: &Tally) -> Counters {
-        let mut ledger = Ledger::from(self.next);
+        let has_receipts = self.dialect.delivered("").is_some();
+        let mut ledger = Ledger::from(self.next, has_receipts);
         let ended = poll_fn(|cx| {
             plan.wake(number, cx.waker());
             self.turn(cx, number, plan, &mut ledger, tally)
@@ -56,8 +56,8 @@ impl<D: Dialect> Pair<D> {
         tally: &Tally,
     ) -> Poll<Result<()>> {
         let now = plan.now();
-        hear(&mut self.receiver, cx, &self.dialect, ledger, now)?;
-        hear(&mut self.sender, cx, &self.dialect, ledger, now)?;
+        hear(&mut self.receiver, cx, &*self.dialect, ledger, now)?;
+        hear(&mut self.sender, cx, &*self.dialect, ledger, now)?;
         self.speak(number, plan, ledger)?;
         flush(&mut self.receiver, cx)?;
         flush(&mut self.sender, cx)?;
@@ -80,40 +80,31 @@ impl<D: Dialect> Pair<D> {
 }
 
 /// Reads until there is nothing more, so that the socket wakes the task when there is.
-fn hear<D: Dialect>(
+fn hear(
     socket: &mut Socket,
     cx: &mut Context<'_>,
-    dialect: &D,
+    dialect: &dyn Dialect,
     ledger: &mut Ledger,
     now: u64,
 ) -> Result<()> {
     while let Poll::Ready(frame) = Pin::new(&mut *socket).poll_next(cx) {
-        let Message::Text(text) = frame.context("closed by the server")?? else { continue };
-        match dialect.read(text.as_str()) {
+        let frame = frame.context("closed by the server")??;
+        let mut said = Ok(());
+        dialect.read(&frame, &mut |incoming| match incoming {
             Incoming::Saved { index, seq } => ledger.saved(index, seq, now),
             Incoming::Pushed { index, seq, id } => {
                 ledger.pushed(index, seq, now);
-                say(socket, dialect.delivered(id))?;
+                if let Some(frame) = dialect.delivered(id) {
+                    said = say(socket, frame);
+                }
             }
             Incoming::Delivered { seq } => ledger.delivered(seq, now),
             Incoming::Refused { index, reason } => ledger.refused(index, reason),
-            Incoming::Ping => say(socket, dialect.pong())?,
+            Incoming::Ping => said = say(socket, dialect.pong()),
             Incoming::Unreadable => ledger.error("unreadable frame"),
-            Incoming::Other => {}
-        }
+            Incoming::Resent { .. } | Incoming::Other => {}
+        });
+        said?;
     }
     Ok(())
-}
-
-/// Writes to the socket's buffer. It takes everything: the window bounds what can be in it.
-fn say(socket: &mut Socket, text: String) -> Result<()> {
-    Ok(Pin::new(socket).start_send(Message::text(text))?)
-}
-
-/// Begins to flush; if the kernel's buffer is full, the socket wakes the task to go on.
-fn flush(socket: &mut Socket, cx: &mut Context<'_>) -> Result<()> {
-    match Pin::new(socket).poll_flush(cx) {
-        Poll::Ready(flushed) => Ok(flushed?),
-        Poll::Pending => Ok(()),
-    }
 }

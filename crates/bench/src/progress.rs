@@ -1,5 +1,7 @@
 //! Progress for a person at a terminal, on stderr; a pipe sees nothing of it.
 
+use anyhow::Result;
+use futures_util::{StreamExt, TryStreamExt, stream};
 use indicatif::{ProgressBar, ProgressFinish, ProgressStyle};
 
 /// Whether to show anything.
@@ -37,4 +39,21 @@ impl Progress {
             Err(_) => bar,
         }
     }
+}
+
+/// Does many things, some at a time, and gives the results in order.
+pub(crate) async fn all<T, F>(
+    things: impl ExactSizeIterator<Item = F>,
+    at_once: usize,
+    what: &str,
+    progress: Progress,
+) -> Result<Vec<T>>
+where
+    F: Future<Output = Result<T>>,
+{
+    let bar = progress.counting(what, things.len());
+    let done =
+        stream::iter(things).buffered(at_once).inspect_ok(|_| bar.inc(1)).try_collect().await;
+    bar.finish_and_clear();
+    done
 }

@@ -5,11 +5,24 @@ use std::fmt;
 use serde::Serialize;
 
 use crate::baseline::{Baseline, Ratios};
-use crate::ledger::Counters;
-use crate::measure::{Load, Percentiles};
-use crate::options::PrivateOptions;
+use crate::group::Behaved;
+use crate::measure::Load;
+use crate::options::{GroupOptions, PrivateOptions};
+use crate::process::Place;
+use crate::table::{heads, step, time, write_load};
 
-/// All figures of a run. `Display` is the table, `Serialize` the JSON.
+/// The figures of any scenario.
+pub trait Outcome: fmt::Display + Serialize {
+    /// Whether nothing was lost, repeated, reordered or refused.
+    fn is_clean(&self) -> bool;
+
+    /// The figures as JSON, for people's eyes too.
+    fn to_json(&self) -> serde_json::Result<String> {
+        serde_json::to_string_pretty(self)
+    }
+}
+
+/// All figures of messages sent. `Display` is the table, `Serialize` the JSON.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Report {
     /// What was loaded.
@@ -18,6 +31,9 @@ pub struct Report {
     pub target: String,
     /// Sockets in all.
     pub connections: usize,
+    /// Members of the group, online or not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub members: Option<usize>,
     /// Messages a sender had under way, in a closed loop.
     pub window: u64,
     /// Bytes of a message's text.
@@ -27,6 +43,12 @@ pub struct Report {
     /// Half of the load found, with `--baseline`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub half: Option<Load>,
+    /// The load asked for once more, with readers who misbehave, with `--beside`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub beside: Option<Load>,
+    /// What became of readers who misbehave.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub readers: Option<Behaved>,
     /// What the machine does by itself, with `--baseline`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub baseline: Option<Baseline>,
@@ -38,23 +60,37 @@ pub struct Report {
 }
 
 impl Report {
-    /// A run without a baseline.
-    pub(crate) fn new(name: &str, target: &str, options: &PrivateOptions, load: Load) -> Self {
+    /// Private messages, without a baseline.
+    pub(crate) fn private(name: &str, at: &Place, options: &PrivateOptions, load: Load) -> Self {
         Self {
             name: name.to_owned(),
-            target: target.to_owned(),
+            target: at.address.clone(),
             connections: options.pair_count() * 2,
-            window: options.window,
-            size: options.size,
+            members: None,
+            window: options.flow.window,
+            size: options.flow.size,
             load,
             half: None,
+            beside: None,
+            readers: None,
             baseline: None,
             ratios: None,
             disk_batch: options.disk_batch,
         }
     }
 
-    /// Compares the run with a baseline taken beside it.
+    /// A group, without a baseline.
+    pub(crate) fn group(name: &str, at: &Place, options: &GroupOptions, load: Load) -> Self {
+        Self {
+            connections: options.online() + options.readers.count(),
+            members: Some(options.members + options.readers.count()),
+            window: options.flow.window,
+            size: options.flow.size,
+            ..Self::private(name, at, &PrivateOptions::default(), load)
+        }
+    }
+
+    /// Compares private messages with a baseline taken beside them.
     #[must_use]
     pub fn with_baseline(mut self, baseline: Baseline) -> Self {
         let half = self.half.as_ref();
@@ -63,34 +99,50 @@ impl Report {
         self
     }
 
-    /// Whether nothing was lost, repeated, reordered or refused in any phase. The relay's phase is
-    /// one of them: a baseline that loses messages is no baseline.
-    pub fn is_clean(&self) -> bool {
-        let relay = self.baseline.as_ref().map(|baseline| &baseline.relay);
-        let loads = [Some(&self.load), self.half.as_ref(), relay];
-        loads.into_iter().flatten().all(|load| load.counters.is_clean())
+    /// Compares a group with a bare broadcast.
+    #[must_use]
+    pub fn with_broadcast(mut self, relay: Load) -> Self {
+        self.ratios = Some(Ratios::of_group(&self.load, &relay));
+        self.baseline = Some(Baseline { relay, disk: Vec::new() });
+        self
     }
+}
 
-    /// The report as JSON, for people's eyes too.
-    pub fn to_json(&self) -> serde_json::Result<String> {
-        serde_json::to_string_pretty(self)
+impl Outcome for Report {
+    /// The relay's phase counts too: a baseline that loses messages is no baseline.
+    fn is_clean(&self) -> bool {
+        let relay = self.baseline.as_ref().map(|baseline| &baseline.relay);
+        let loads = [Some(&self.load), self.half.as_ref(), self.beside.as_ref(), relay];
+        let readers_clean = self.readers.as_ref().is_none_or(Behaved::is_clean);
+        readers_clean && loads.into_iter().flatten().all(|load| load.counters.is_clean())
     }
 }
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(
-            f,
-            "{} at {}: {} connections, texts of {} bytes",
-            self.name, self.target, self.connections, self.size
-        )?;
+        write!(f, "{} at {}: {} connections, ", self.name, self.target, self.connections)?;
+        if let Some(members) = self.members {
+            write!(f, "{members} members, ")?;
+        }
+        writeln!(f, "texts of {} bytes", self.size)?;
         write_load(f, &self.name, self.window, &self.load)?;
         if let Some(half) = &self.half {
             write_load(f, "half the load", self.window, half)?;
         }
+        if let Some(beside) = &self.beside {
+            write_load(f, "beside readers who misbehave", self.window, beside)?;
+        }
+        if let Some(readers) = &self.readers {
+            writeln!(f, "  {readers}")?;
+        }
         if let Some(baseline) = &self.baseline {
             write_load(f, "bare relay", self.window, &baseline.relay)?;
             write_disk(f, baseline)?;
+        }
+        if let Some(beside) = &self.beside {
+            let p99 = |load: &Load| time(load.pushed.p99_us);
+            let (without, with) = (p99(&self.load), p99(beside));
+            writeln!(f, "\npushed p99 without and with these readers: {without}, {with}")?;
         }
         match &self.ratios {
             Some(ratios) => write_ratios(f, ratios),
@@ -99,63 +151,14 @@ impl fmt::Display for Report {
     }
 }
 
-fn write_load(f: &mut fmt::Formatter<'_>, name: &str, window: u64, load: &Load) -> fmt::Result {
-    match load.rate_wanted {
-        Some(rate) => write!(f, "\n{name}: open loop, {rate}/s wanted")?,
-        None => write!(f, "\n{name}: closed loop, window {window}")?,
-    }
-    writeln!(f, ", {} s measured", load.seconds)?;
-    heads(f)?;
-    step(f, "ACK(saved)", load.saved_per_second, &load.saved)?;
-    step(f, "pushed", load.pushed_per_second, &load.pushed)?;
-    step(f, "delivered", load.delivered_per_second, &load.delivered)?;
-    write_counters(f, &load.counters)
-}
-
-fn step(f: &mut fmt::Formatter<'_>, name: &str, rate: f64, took: &Percentiles) -> fmt::Result {
-    let times = [took.p50_us, took.p90_us, took.p99_us, took.p999_us, took.max_us].map(time);
-    let [p50, p90, p99, p999, max] = times;
-    row(f, &[name.to_owned(), format!("{rate:.0}"), p50, p90, p99, p999, max])
-}
-
-fn heads(f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    row(f, &["", "per second", "p50", "p90", "p99", "p99.9", "max"].map(str::to_owned))
-}
-
-fn row(f: &mut fmt::Formatter<'_>, cells: &[String; 7]) -> fmt::Result {
-    let [name, rate, times @ ..] = cells;
-    write!(f, "  {name:<12}{rate:>12}")?;
-    times.iter().try_for_each(|time| write!(f, "{time:>11}"))?;
-    writeln!(f)
-}
-
-fn write_counters(f: &mut fmt::Formatter<'_>, it: &Counters) -> fmt::Result {
-    writeln!(
-        f,
-        "  {} sent, {} saved, {} pushed, {} delivered by {} receipts",
-        it.sent, it.saved, it.pushed, it.delivered, it.receipts
-    )?;
-    writeln!(
-        f,
-        "  {} lost, {} duplicates, {} reordered by seq, {} by sender, {} unanswered, \
-         {} undelivered, {} refused, {} unexpected",
-        it.lost,
-        it.duplicates,
-        it.reordered_by_seq,
-        it.reordered_by_sender,
-        it.unanswered,
-        it.undelivered,
-        it.refused,
-        it.unexpected
-    )?;
-    it.errors.iter().try_for_each(|(reason, count)| writeln!(f, "  error: {count} × {reason}"))
-}
-
 fn write_disk(f: &mut fmt::Formatter<'_>, baseline: &Baseline) -> fmt::Result {
+    if baseline.disk.is_empty() {
+        return Ok(());
+    }
     writeln!(f, "\nbare disk: append and one fdatasync per batch")?;
     heads(f)?;
     for it in &baseline.disk {
-        step(f, &format!("batch {}", it.batch), it.messages_per_second, &it.commit)?;
+        step(f, &format!("batch {}", it.batch), Some(it.messages_per_second), &it.commit)?;
     }
     Ok(())
 }
@@ -172,22 +175,17 @@ fn write_ratios(f: &mut fmt::Formatter<'_>, ratios: &Ratios) -> fmt::Result {
              (goal: at most 5.00)"
         )?;
     }
-    Ok(())
-}
-
-/// Microseconds, in the unit that reads best.
-fn time(us: f64) -> String {
-    match us {
-        us if us < 1000.0 => format!("{us:.0} µs"),
-        us if us < 100_000.0 => format!("{:.2} ms", us / 1000.0),
-        us => format!("{:.2} s", us / 1_000_000.0),
+    if let Some(ratio) = ratios.p3_fan_out {
+        writeln!(f, "P3 pushed/s ÷ bare broadcast/s: {ratio:.2} (goal: at least 0.70)")?;
     }
+    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::bare_disk::DiskRow;
+    use crate::measure::Percentiles;
 
     fn load(rate: f64, p99_us: f64) -> Load {
         let saved = Percentiles { count: 9, p99_us, ..Percentiles::default() };
@@ -196,7 +194,8 @@ mod tests {
 
     fn report() -> Report {
         let options = PrivateOptions::default();
-        let mut report = Report::new("private messages", "here", &options, load(300.0, 9.0));
+        let mut report =
+            Report::private("messages", &Place::at("here"), &options, load(300.0, 9.0));
         report.half = Some(load(150.0, 4000.0));
         let row = |batch, p99_us| DiskRow {
             batch,
@@ -210,8 +209,12 @@ mod tests {
     #[test]
     fn ratios_are_taken_with_the_right_rows() {
         let ratios = report().ratios.unwrap();
-        let wanted =
-            Ratios { p1_throughput: Some(0.75), p2_latency: Some(4.0), disk_batch: Some(64) };
+        let wanted = Ratios {
+            p1_throughput: Some(0.75),
+            p2_latency: Some(4.0),
+            disk_batch: Some(64),
+            p3_fan_out: None,
+        };
         assert_eq!(ratios, wanted);
     }
 
@@ -235,12 +238,5 @@ mod tests {
         assert!(table.contains("3 lost") && table.contains("2 × RATE_LIMITED"), "{table}");
         assert!(table.contains("P1") && table.contains("batch 64: 4.00"), "{table}");
         assert!(!report.is_clean());
-    }
-
-    #[test]
-    fn times_read_well() {
-        assert_eq!(time(12.3), "12 µs");
-        assert_eq!(time(1234.0), "1.23 ms");
-        assert_eq!(time(1_234_000.0), "1.23 s");
     }
 }

@@ -1,28 +1,42 @@
 //! The frames of the typed dialect, as JSON text.
 
 use serde::Deserialize;
+use tokio_tungstenite::tungstenite::Message;
 
 use crate::dialect::{Dialect, Incoming};
 
-/// A pair of users. What is the same in all of their frames is formatted once.
+/// A sender and those who hear them. What is the same in all of their frames is formatted once.
 #[derive(Debug)]
 pub(crate) struct Typed {
+    message_head: &'static str,
     /// From after the message's number to the end of the frame.
     message_tail: String,
     /// From after the message's id to the end of the frame.
     delivered_tail: String,
 }
 
-const MESSAGE_HEAD: &str = r#"{"type":"SINGLE_CHAT","clientMsgId":""#;
+const TO_PERSON: &str = r#"{"type":"SINGLE_CHAT","clientMsgId":""#;
+const TO_GROUP: &str = r#"{"type":"GROUP_CHAT","clientMsgId":""#;
 const DELIVERED_HEAD: &str = r#"{"type":"ACK","ackType":"delivered","serverMsgId":""#;
 
 impl Typed {
     /// A sender and a receiver with texts of `size` bytes. User ids need no escaping.
-    pub(crate) fn new(sender: &str, receiver: &str, size: usize) -> Self {
+    pub(crate) fn private(sender: &str, receiver: &str, size: usize) -> Self {
         let body = "x".repeat(size);
         Self {
+            message_head: TO_PERSON,
             message_tail: format!(r#"","to":"{receiver}","body":"{body}"}}"#),
             delivered_tail: format!(r#"","to":"{sender}"}}"#),
+        }
+    }
+
+    /// Anybody of a group.
+    pub(crate) fn group(group: &str, size: usize) -> Self {
+        let body = "x".repeat(size);
+        Self {
+            message_head: TO_GROUP,
+            message_tail: format!(r#"","groupId":"{group}","body":"{body}"}}"#),
+            delivered_tail: r#""}"#.to_owned(),
         }
     }
 }
@@ -38,26 +52,27 @@ struct Frame<'a> {
     server_msg_id: Option<&'a str>,
     msg_seq: Option<&'a str>,
     reason: Option<&'a str>,
+    has_more: Option<bool>,
 }
 
 impl Dialect for Typed {
-    fn message(&self, index: u64) -> String {
-        join(MESSAGE_HEAD, &index.to_string(), &self.message_tail)
+    fn message(&self, index: u64) -> Message {
+        join(self.message_head, &index.to_string(), &self.message_tail)
     }
 
-    fn delivered(&self, id: &str) -> String {
-        join(DELIVERED_HEAD, id, &self.delivered_tail)
+    fn delivered(&self, id: &str) -> Option<Message> {
+        Some(join(DELIVERED_HEAD, id, &self.delivered_tail))
     }
 
-    fn pong(&self) -> String {
-        r#"{"type":"PONG"}"#.to_owned()
+    fn pong(&self) -> Message {
+        Message::text(r#"{"type":"PONG"}"#)
     }
 
-    fn read<'a>(&self, text: &'a str) -> Incoming<'a> {
-        let Ok(frame) = serde_json::from_str::<Frame<'a>>(text) else {
-            return Incoming::Unreadable;
-        };
-        understand(&frame).unwrap_or(Incoming::Unreadable)
+    fn read(&self, frame: &Message, heard: &mut dyn FnMut(Incoming<'_>)) {
+        let Message::Text(text) = frame else { return };
+        let frame = serde_json::from_str::<Frame<'_>>(text.as_str());
+        let known = frame.ok().and_then(|frame| understand(&frame));
+        heard(known.unwrap_or(Incoming::Unreadable));
     }
 }
 
@@ -65,57 +80,80 @@ fn understand<'a>(frame: &Frame<'a>) -> Option<Incoming<'a>> {
     let index = || frame.client_msg_id?.parse().ok();
     let seq = || frame.msg_seq?.parse().ok();
     Some(match (frame.kind, frame.ack_type) {
-        ("SINGLE_CHAT", _) => {
+        ("SINGLE_CHAT" | "GROUP_CHAT", _) => {
             Incoming::Pushed { index: index()?, seq: seq()?, id: frame.server_msg_id? }
         }
         ("ACK", Some("saved")) => Incoming::Saved { index: index()?, seq: seq()? },
         ("ACK", Some("delivered")) => Incoming::Delivered { seq: seq()? },
+        ("RESEND_DONE", _) => Incoming::Resent { has_more: frame.has_more? },
         ("ERROR", _) => Incoming::Refused { index: index(), reason: frame.reason? },
         ("PING", _) => Incoming::Ping,
         _ => Incoming::Other,
     })
 }
 
-fn join(head: &str, middle: &str, tail: &str) -> String {
+fn join(head: &str, middle: &str, tail: &str) -> Message {
     let mut text = String::with_capacity(head.len() + middle.len() + tail.len());
     text.push_str(head);
     text.push_str(middle);
     text.push_str(tail);
-    text
+    Message::text(text)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::dialect::heard;
+
+    fn check(frame: &str, wanted: Incoming<'_>) {
+        let pair = Typed::private("a", "b", 3);
+        assert_eq!(heard(&pair, &Message::text(frame)), [format!("{wanted:?}")], "{frame}");
+    }
 
     #[test]
     fn speaks_json() {
-        let pair = Typed::new("a", "b", 3);
+        let pair = Typed::private("a", "b", 3);
         assert_eq!(
-            pair.message(7),
+            pair.message(7).to_string(),
             r#"{"type":"SINGLE_CHAT","clientMsgId":"7","to":"b","body":"xxx"}"#
         );
         assert_eq!(
-            pair.delivered("9"),
+            pair.delivered("9").unwrap().to_string(),
             r#"{"type":"ACK","ackType":"delivered","serverMsgId":"9","to":"a"}"#
+        );
+        let group = Typed::group("g", 3);
+        assert_eq!(
+            group.message(7).to_string(),
+            r#"{"type":"GROUP_CHAT","clientMsgId":"7","groupId":"g","body":"xxx"}"#
         );
     }
 
     #[test]
     fn hears_what_counts() {
-        let pair = Typed::new("a", "b", 3);
-        let saved = r#"{"type":"ACK","ackType":"saved","from":"a","to":"b","conversationId":"si_a_b","clientMsgId":"7","serverMsgId":"9","msgSeq":"8","ts":1}"#;
-        assert_eq!(pair.read(saved), Incoming::Saved { index: 7, seq: 8 });
-        let push = r#"{"type":"SINGLE_CHAT","clientMsgId":"7","serverMsgId":"9","msgSeq":"8","body":"a \"quoted\" text","extra":{"k":"v"},"ts":1}"#;
-        assert_eq!(pair.read(push), Incoming::Pushed { index: 7, seq: 8, id: "9" });
-        let delivered = r#"{"type":"ACK","ackType":"delivered","serverMsgId":"9","msgSeq":"8"}"#;
-        assert_eq!(pair.read(delivered), Incoming::Delivered { seq: 8 });
-        let refused = r#"{"type":"ERROR","reason":"RATE_LIMITED","clientMsgId":"7","ts":1}"#;
-        let expected = Incoming::Refused { index: Some(7), reason: "RATE_LIMITED" };
-        assert_eq!(pair.read(refused), expected);
-        assert_eq!(pair.read(r#"{"type":"PING","ts":1}"#), Incoming::Ping);
-        assert_eq!(pair.read(r#"{"type":"RESEND_DONE","hasMore":false}"#), Incoming::Other);
-        assert_eq!(pair.read(r#"{"type":"SINGLE_CHAT"}"#), Incoming::Unreadable);
-        assert_eq!(pair.read("{"), Incoming::Unreadable);
+        check(
+            r#"{"type":"ACK","ackType":"saved","from":"a","to":"b","conversationId":"si_a_b","clientMsgId":"7","serverMsgId":"9","msgSeq":"8","ts":1}"#,
+            Incoming::Saved { index: 7, seq: 8 },
+        );
+        check(
+            r#"{"type":"SINGLE_CHAT","clientMsgId":"7","serverMsgId":"9","msgSeq":"8","body":"a \"quoted\" text","extra":{"k":"v"},"ts":1}"#,
+            Incoming::Pushed { index: 7, seq: 8, id: "9" },
+        );
+        check(
+            r#"{"type":"GROUP_CHAT","clientMsgId":"7","serverMsgId":"9","msgSeq":"8","body":"a"}"#,
+            Incoming::Pushed { index: 7, seq: 8, id: "9" },
+        );
+        check(
+            r#"{"type":"ACK","ackType":"delivered","serverMsgId":"9","msgSeq":"8"}"#,
+            Incoming::Delivered { seq: 8 },
+        );
+        check(
+            r#"{"type":"ERROR","reason":"RATE_LIMITED","clientMsgId":"7","ts":1}"#,
+            Incoming::Refused { index: Some(7), reason: "RATE_LIMITED" },
+        );
+        check(r#"{"type":"PING","ts":1}"#, Incoming::Ping);
+        check(r#"{"type":"RESEND_DONE","hasMore":true}"#, Incoming::Resent { has_more: true });
+        check(r#"{"type":"GROUP_CHANGED","event":"joined"}"#, Incoming::Other);
+        check(r#"{"type":"SINGLE_CHAT"}"#, Incoming::Unreadable);
+        check("{", Incoming::Unreadable);
     }
 }

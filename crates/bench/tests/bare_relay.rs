@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use nexo_bench::{PrivateOptions, Report, bare, serve_bare_relay};
+use nexo_bench::options::{Flow, Span, Target};
+use nexo_bench::{Outcome, Place, PrivateOptions, Report, bare, serve_bare_relay};
 use tokio::net::TcpListener;
 
 async fn listen() -> (TcpListener, String) {
@@ -11,18 +12,22 @@ async fn listen() -> (TcpListener, String) {
     (listener, target)
 }
 
-async fn relay() -> String {
+async fn relay() -> Place {
     let (listener, target) = listen().await;
     tokio::spawn(serve_bare_relay(listener));
-    target
+    Place::at(target)
+}
+
+fn span(millis: u64) -> Span {
+    let warmup = Duration::from_millis(300);
+    Span { duration: Duration::from_millis(millis), warmup, ..Span::default() }
 }
 
 fn options() -> PrivateOptions {
     PrivateOptions {
         connections: 20,
-        duration: Duration::from_millis(700),
-        warmup: Duration::from_millis(300),
-        json: true,
+        span: span(700),
+        target: Target { json: true, ..Target::default() },
         ..PrivateOptions::default()
     }
 }
@@ -50,7 +55,8 @@ async fn a_closed_loop_loses_repeats_and_reorders_nothing() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_open_loop_sends_as_many_as_were_due() {
-    let options = PrivateOptions { rate: Some(2000), ..options() };
+    let options =
+        PrivateOptions { flow: Flow { rate: Some(2000), ..Flow::default() }, ..options() };
     let report = bare(&options, &relay().await).await.unwrap();
     assert_all_accounted_for(&report);
     // 2,000/s over one second of warm-up and measurement; 1,400 of them while measured.
@@ -61,7 +67,7 @@ async fn an_open_loop_sends_as_many_as_were_due() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_second_run_may_follow_at_once_on_the_same_relay() {
     let target = relay().await;
-    let short = PrivateOptions { duration: Duration::from_millis(50), ..options() };
+    let short = PrivateOptions { span: span(50), ..options() };
     for _ in 0..3 {
         let report = bare(&short, &target).await.expect("a report");
         assert_all_accounted_for(&report);
@@ -72,6 +78,6 @@ async fn a_second_run_may_follow_at_once_on_the_same_relay() {
 async fn nobody_there_is_an_error() {
     let (listener, target) = listen().await;
     drop(listener);
-    let error = bare(&options(), &target).await.unwrap_err();
+    let error = bare(&options(), &Place::at(target)).await.unwrap_err();
     assert!(format!("{error:#}").contains("cannot connect"), "{error:#}");
 }

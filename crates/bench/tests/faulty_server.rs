@@ -9,7 +9,8 @@ use axum::extract::State;
 use axum::extract::ws::{Message, WebSocket, WebSocketUpgrade};
 use axum::routing::{get, post};
 use axum::{Json, Router};
-use nexo_bench::{Counters, PrivateOptions, private};
+use nexo_bench::options::{Flow, Span, Target};
+use nexo_bench::{Counters, Place, PrivateOptions, private};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
@@ -135,14 +136,16 @@ async fn session(server: Server, mut socket: WebSocket) {
 async fn counters_with(faults: Faults) -> Counters {
     let options = PrivateOptions {
         pairs: Some(2),
-        rate: Some(200),
-        warmup: Duration::ZERO,
-        duration: Duration::from_millis(200),
-        grace: Duration::from_secs(5),
-        json: true,
+        flow: Flow { rate: Some(200), ..Flow::default() },
+        span: Span {
+            warmup: Duration::ZERO,
+            duration: Duration::from_millis(200),
+            grace: Duration::from_secs(5),
+        },
+        target: Target { json: true, ..Target::default() },
         ..PrivateOptions::default()
     };
-    let report = private(&options, &serve(faults).await).await.expect("a report");
+    let report = private(&options, &Place::at(serve(faults).await)).await.expect("a report");
     report.load.counters
 }
 

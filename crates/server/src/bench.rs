@@ -6,13 +6,19 @@ use std::process::{Child, Command, Stdio};
 
 use anyhow::Context;
 use clap::Subcommand;
-use nexo_bench::{BareRelayOptions, PrivateOptions, Report};
+use nexo_bench::options::Target;
+use nexo_bench::{BareRelayOptions, ConnectOptions, GroupOptions, Outcome, Place, PrivateOptions};
+use tempfile::TempDir;
 use tokio::net::TcpListener;
 
 #[derive(Subcommand)]
 pub(crate) enum Bench {
     /// Pairs of people who send each other messages.
     Private(PrivateOptions),
+    /// A group whose members hear each other.
+    Group(GroupOptions),
+    /// Many connections that say nothing.
+    Connect(ConnectOptions),
     /// The bare relay that `--baseline` compares with.
     #[command(hide = true)]
     BareRelay(BareRelayOptions),
@@ -21,48 +27,95 @@ pub(crate) enum Bench {
 impl Bench {
     pub(crate) fn run(self) -> anyhow::Result<()> {
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+        crate::serve::raise_file_limit();
         match self {
             Self::Private(options) => runtime.block_on(private(&options)),
+            Self::Group(options) => runtime.block_on(group(&options)),
+            Self::Connect(options) => runtime.block_on(connect(&options)),
             Self::BareRelay(options) => runtime.block_on(bare_relay(&options)),
         }
     }
 }
 
 async fn private(options: &PrivateOptions) -> anyhow::Result<()> {
-    crate::serve::raise_file_limit();
-    // Beside the working folder, so that the disk is the one that data would be on.
-    let folder = tempfile::Builder::new().prefix("nexo-bench-").tempdir_in(".")?;
-    let mut report = if let Some(target) = &options.target {
-        nexo_bench::private(options, target).await?
-    } else {
-        let server = Started::server(&folder.path().join("data"))?;
-        nexo_bench::private(options, &server.address).await?
+    options.check()?;
+    let folder = folder()?;
+    let mut report = {
+        let server = Loaded::new(&options.target, &folder)?;
+        nexo_bench::private(options, &server.place).await?
     };
-    if options.baseline {
-        let relay =
-            Started::new(Command::new(std::env::current_exe()?).args(["bench", "bare-relay"]))?;
-        let baseline = nexo_bench::baseline(options, &relay.address, folder.path()).await?;
+    if options.target.baseline {
+        let relay = Started::relay()?;
+        let baseline = nexo_bench::baseline(options, &relay.place(), folder.path()).await?;
         report = report.with_baseline(baseline);
     }
-    show(&report, options.json)
+    show(&report, &options.target)
 }
 
-fn show(report: &Report, json: bool) -> anyhow::Result<()> {
+async fn group(options: &GroupOptions) -> anyhow::Result<()> {
+    options.check()?;
+    let folder = folder()?;
+    let mut report = {
+        let server = Loaded::new(&options.target, &folder)?;
+        nexo_bench::group(options, &server.place).await?
+    };
+    if options.target.baseline {
+        let relay = Started::relay()?;
+        report = report.with_broadcast(nexo_bench::bare_group(options, &relay.place()).await?);
+    }
+    show(&report, &options.target)
+}
+
+async fn connect(options: &ConnectOptions) -> anyhow::Result<()> {
+    options.check()?;
+    let folder = folder()?;
+    let mut report = {
+        let server = Loaded::new(&options.target, &folder)?;
+        nexo_bench::connect(options, &server.place).await?
+    };
+    if options.target.baseline {
+        let relay = Started::relay()?;
+        report = report.with_baseline(nexo_bench::bare_connect(options, &relay.place()).await?);
+    }
+    show(&report, &options.target)
+}
+
+/// Beside the working folder, so that the disk is the one that data would be on.
+fn folder() -> std::io::Result<TempDir> {
+    tempfile::Builder::new().prefix("nexo-bench-").tempdir_in(".")
+}
+
+fn show(report: &impl Outcome, target: &Target) -> anyhow::Result<()> {
     let mut out = std::io::stdout();
-    if json {
+    if target.json {
         writeln!(out, "{}", report.to_json()?)?;
     } else {
         writeln!(out, "{report}")?;
     }
-    anyhow::ensure!(report.is_clean(), "messages were lost, repeated, reordered or refused");
+    anyhow::ensure!(report.is_clean(), "something was lost, repeated, reordered or refused");
     Ok(())
 }
 
 async fn bare_relay(options: &BareRelayOptions) -> anyhow::Result<()> {
-    crate::serve::raise_file_limit();
     let listener = TcpListener::bind(options.listen).await?;
     writeln!(std::io::stdout(), "bare relay on http://{}", listener.local_addr()?)?;
     Ok(nexo_bench::serve_bare_relay(listener).await?)
+}
+
+/// The server that is loaded: somebody else's, or a private one that ends with this.
+struct Loaded {
+    place: Place,
+    _own: Option<Started>,
+}
+
+impl Loaded {
+    fn new(target: &Target, folder: &TempDir) -> anyhow::Result<Self> {
+        if let Some(address) = &target.target {
+            return Ok(Self { place: Place::at(address), _own: None });
+        }
+        let server = Started::server(&folder.path().join("data"))?;
+        Ok(Self { place: server.place(), _own: Some(server) })
+    }
 }
 
 /// A process that printed its address; it is stopped when dropped.
@@ -83,9 +136,18 @@ impl Started {
             ("NEXO_LIMITS__REGISTRATIONS_PER_MINUTE", "0"),
             ("NEXO_AUTH__ARGON2_MEMORY_KIB", "8"),
             ("NEXO_AUTH__ARGON2_PASSES", "1"),
+            ("NEXO_GROUPS__STRATEGY", "push"),
             ("NEXO_LOG__LEVEL", "warn"),
         ];
         Self::new(command.envs(settings))
+    }
+
+    fn relay() -> anyhow::Result<Self> {
+        Self::new(Command::new(std::env::current_exe()?).args(["bench", "bare-relay"]))
+    }
+
+    fn place(&self) -> Place {
+        Place { address: self.address.clone(), pid: Some(self.child.id()) }
     }
 
     fn new(command: &mut Command) -> anyhow::Result<Self> {
