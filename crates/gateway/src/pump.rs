@@ -79,15 +79,17 @@ impl Pump {
     }
 
     fn poll(&mut self, cx: &mut Context<'_>, has_backlog: bool) -> Poll<Next> {
-        self.connection.outbox.register(cx.waker());
-        if let Some(reason) = self.connection.ending() {
-            return Poll::Ready(Next::Ending(reason));
-        }
         if self.turns < TURNS_MAX
+            && self.connection.ending().is_none()
             && let Poll::Ready(next) = self.poll_inbound(cx)
         {
             self.turns += 1;
             return Poll::Ready(next);
+        }
+        // Before looking at what others leave here, and only when it may be time to wait.
+        self.connection.outbox.register(cx.waker());
+        if let Some(reason) = self.connection.ending() {
+            return Poll::Ready(Next::Ending(reason));
         }
         let was_forced = self.turns >= TURNS_MAX;
         let was_full = self.connection.outbox.is_full();
