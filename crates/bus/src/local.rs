@@ -34,6 +34,12 @@ impl Bus for Local {
         }
     }
 
+    fn publish_all(&self, events: Vec<Event>) {
+        if let Some(listener) = self.listener.get() {
+            listener.hear_all(&events);
+        }
+    }
+
     fn subscribe(&self, listener: Arc<dyn Listener>) {
         // A second listener would be a mistake in the wiring; the first one stays.
         let is_first = self.listener.set(listener).is_ok();

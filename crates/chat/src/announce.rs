@@ -21,9 +21,7 @@ impl Announcer {
 
 impl Committed for Announcer {
     fn committed(&self, batch: &[Kept]) {
-        for kept in batch {
-            self.bus.publish(event(kept));
-        }
+        self.bus.publish_all(batch.iter().map(event).collect());
     }
 }
 

@@ -24,6 +24,13 @@ pub struct Place {
 pub trait Listener: Send + Sync {
     /// Must not block. Events of one conversation come in the order they were published.
     fn hear(&self, event: &Event);
+
+    /// The same for many that happened together.
+    fn hear_all(&self, events: &[Event]) {
+        for event in events {
+            self.hear(event);
+        }
+    }
 }
 
 /// Spreads events to the nodes that have listeners.
@@ -31,6 +38,13 @@ pub trait Bus: Send + Sync {
     /// Tells everybody concerned, here and elsewhere. Never waits, never fails: what cannot be told
     /// is dropped and counted.
     fn publish(&self, event: Event);
+
+    /// The same for many that happened together, in their order.
+    fn publish_all(&self, events: Vec<Event>) {
+        for event in events {
+            self.publish(event);
+        }
+    }
 
     /// Names who hears on this node. Set once, before the first socket.
     fn subscribe(&self, listener: Arc<dyn Listener>);

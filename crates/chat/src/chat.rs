@@ -86,6 +86,9 @@ impl Chat {
 
     /// Does what a frame asks. Commands of one session are handled one after the other; a send
     /// has its place in the order when this returns, and its answer comes when it is durable.
+    ///
+    /// What is asked less often than a message is put aside while it lasts, since every waiting
+    /// socket has room for the largest thing it may do.
     pub async fn handle(&self, session: &mut Session, command: Command) -> Result<Answer, Error> {
         Ok(Answer::Now(match command {
             Command::Send(outgoing) => {
@@ -97,18 +100,22 @@ impl Chat {
                 Reply::Quiet
             }
             Command::Recall { message } => {
-                Reply::Recalled(recall::recall(self, &session.caller, message).await?)
+                Reply::Recalled(Box::pin(recall::recall(self, &session.caller, message)).await?)
             }
             Command::Typing { to } => {
-                presence::typing(self, &session.caller, to).await?;
+                Box::pin(presence::typing(self, &session.caller, to)).await?;
                 Reply::Quiet
             }
             Command::Resend { cursors } => {
-                Reply::Resend(session.catchup.page(self, &session.caller, cursors).await?)
+                let page = session.catchup.page(self, &session.caller, cursors);
+                Reply::Resend(Box::pin(page).await?)
             }
-            Command::Ask(query) => Reply::Found(query::answer(self, session, query).await?),
+            Command::Ask(query) => {
+                Reply::Found(Box::pin(query::answer(self, session, query)).await?)
+            }
             Command::Reauth { token } => {
-                session.caller = auth::reauthenticate(self, &session.caller, &token).await?;
+                let renewed = auth::reauthenticate(self, &session.caller, &token);
+                session.caller = Box::pin(renewed).await?;
                 Reply::Authenticated(session.caller.clone())
             }
             Command::Ping => Reply::Pong,

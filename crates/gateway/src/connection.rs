@@ -28,6 +28,7 @@ pub struct Connection {
     pinged: AtomicU64,
     ending: OnceLock<Reason>,
     missed: Mutex<BTreeMap<ConversationId, Seq>>,
+    has_missed: AtomicBool,
     /// The groups it hears, to be taken out of when it goes.
     heard: Mutex<Vec<ConversationId>>,
     /// What its owner does not want to hear.
@@ -61,6 +62,7 @@ impl Connection {
             pinged: AtomicU64::new(0),
             ending: OnceLock::new(),
             missed: Mutex::default(),
+            has_missed: AtomicBool::new(false),
             heard: Mutex::default(),
             blocked: Mutex::default(),
             has_blocked: AtomicBool::new(false),
@@ -140,18 +142,21 @@ impl Connection {
         }
         let first = missed.entry(conversation.clone()).or_insert(seq);
         *first = seq.min(*first);
+        self.has_missed.store(true, Ordering::SeqCst);
         drop(missed);
         self.outbox.wake(); // the session may have drained everything since
     }
 
     /// Whether pushes were dropped and there is room again.
     pub fn has_recovered(&self) -> bool {
-        !self.outbox.is_full() && !self.missed().is_empty()
+        self.has_missed.load(Ordering::SeqCst) && !self.outbox.is_full()
     }
 
     /// Where to start again, per conversation, for what was dropped; forgets it.
     pub fn take_missed(&self) -> BTreeMap<ConversationId, Seq> {
-        let missed = std::mem::take(&mut *self.missed());
+        let mut missed = self.missed();
+        self.has_missed.store(false, Ordering::SeqCst);
+        let missed = std::mem::take(&mut *missed);
         missed.into_iter().map(|(conversation, first)| (conversation, first.previous())).collect()
     }
 

@@ -17,9 +17,10 @@ use nexo_wire::dialect::{Dialect, View};
 use crate::connection::Connection;
 use crate::groups::{Groups, people};
 use crate::measure::Measures;
-use crate::outbox::Frame;
+use crate::outbox::{Frame, Pushed};
 use crate::recalls::Recalls;
 use crate::roster::Roster;
+use crate::wakes::Wakes;
 
 /// Puts events into the outboxes of those who hear them.
 pub struct Delivery {
@@ -44,11 +45,20 @@ struct Parcel<'a> {
     now: Millis,
     /// A handful: as many as there are dialects and ways to look at it.
     forms: Vec<((Dialect, View), Option<Frame>)>,
+    /// How many got it, counted when all have.
+    pushed: u64,
+    measures: &'a Measures,
+}
+
+impl Drop for Parcel<'_> {
+    fn drop(&mut self) {
+        self.measures.pushed.increment(self.pushed);
+    }
 }
 
 impl<'a> Parcel<'a> {
-    fn new(event: &'a Event, way: Way, now: Millis) -> Self {
-        Self { event, way, now, forms: Vec::new() }
+    fn new(event: &'a Event, way: Way, now: Millis, measures: &'a Measures) -> Self {
+        Self { event, way, now, forms: Vec::new(), pushed: 0, measures }
     }
 
     /// The frame for a socket, if there is anything to say to it.
@@ -81,13 +91,13 @@ impl<'a> Parcel<'a> {
 }
 
 impl Delivery {
-    fn push(&self, event: &Event, audience: &Audience) {
+    fn push(&self, event: &Event, audience: &Audience, wakes: &mut Wakes) {
         let now = self.clock.ticks();
-        let mut parcel = Parcel::new(event, Way::Push, now);
+        let mut parcel = Parcel::new(event, Way::Push, now, &self.measures);
         for user in audience.users.iter().flatten() {
             self.roster.each_of(user, |connection| {
                 if Some(connection.id) != audience.except {
-                    self.hand_over(&mut parcel, connection);
+                    self.hand_over(&mut parcel, connection, wakes);
                 }
             });
         }
@@ -114,13 +124,13 @@ impl Delivery {
                 let is_left_out = Some(ear.connection.id) == audience.except
                     || audience.not_to.as_ref() == Some(&ear.connection.user);
                 if is_visible && !is_left_out {
-                    self.hand_over(&mut parcel, &ear.connection);
+                    self.hand_over(&mut parcel, &ear.connection, wakes);
                 }
             }
         });
     }
 
-    fn hand_over(&self, parcel: &mut Parcel<'_>, connection: &Connection) {
+    fn hand_over(&self, parcel: &mut Parcel<'_>, connection: &Arc<Connection>, wakes: &mut Wakes) {
         if connection.blocks_anything() {
             let chatter = chatter_for(parcel.event, &connection.user);
             if chatter.is_some_and(|conversation| connection.blocks(&conversation)) {
@@ -129,10 +139,16 @@ impl Delivery {
         }
         let now = parcel.now;
         let Some(frame) = parcel.frame(connection) else { return };
-        if connection.outbox.push(frame, now) {
-            self.measures.pushed.increment(1);
-            return;
+        match connection.outbox.push_quietly(frame, now) {
+            Pushed::First => wakes.add(connection),
+            Pushed::Behind => {}
+            Pushed::Dropped => return self.drop_push(parcel, connection),
         }
+        parcel.pushed += 1;
+    }
+
+    /// Remembers what a full outbox did not take.
+    fn drop_push(&self, parcel: &Parcel<'_>, connection: &Connection) {
         self.measures.dropped.increment(1);
         if let (Some((conversation, seq)), Way::Push) = (concerns(parcel.event), parcel.way) {
             connection.miss(conversation, seq);
@@ -151,7 +167,7 @@ impl Delivery {
     }
 
     /// Lets newcomers hear before they are told, and leavers until they are.
-    fn change(&self, event: &Event, change: &Change) {
+    fn change(&self, event: &Event, change: &Change, wakes: &mut Wakes) {
         let conversation = &change.conversation;
         self.recalls.note(change);
         if let ChangeKind::Joined { users, from } = &change.kind {
@@ -162,7 +178,7 @@ impl Delivery {
                 });
             }
         }
-        self.push(event, &who_hears(event));
+        self.push(event, &who_hears(event), wakes);
         match &change.kind {
             ChangeKind::Left => self.depart(conversation, &change.by),
             ChangeKind::Kicked { user } => self.depart(conversation, user),
@@ -222,23 +238,25 @@ fn concerns(event: &Event) -> Option<(&ConversationId, Seq)> {
     }
 }
 
-impl Listener for Delivery {
-    fn hear(&self, event: &Event) {
+impl Delivery {
+    fn deliver(&self, event: &Event, wakes: &mut Wakes) {
         match event {
             Event::Message { .. }
             | Event::Receipt(_)
             | Event::Typing { .. }
-            | Event::JoinAnswered { .. } => self.push(event, &who_hears(event)),
-            Event::Change { change, .. } => self.change(event, change),
+            | Event::JoinAnswered { .. } => self.push(event, &who_hears(event), wakes),
+            Event::Change { change, .. } => self.change(event, change, wakes),
             Event::JoinRequested { to, .. } => {
-                let mut parcel = Parcel::new(event, Way::Push, self.clock.ticks());
+                let now = self.clock.ticks();
+                let mut parcel = Parcel::new(event, Way::Push, now, &self.measures);
                 for user in to {
-                    self.roster.each_of(user, |connection| self.hand_over(&mut parcel, connection));
+                    self.roster
+                        .each_of(user, |connection| self.hand_over(&mut parcel, connection, wakes));
                 }
             }
             Event::Settings { user, conversation, receive } => {
                 self.choose(user, conversation, *receive);
-                self.push(event, &who_hears(event));
+                self.push(event, &who_hears(event), wakes);
             }
             Event::Ended { user, logins, reason } => self.roster.each_of(user, |connection| {
                 if logins.includes(connection.login) {
@@ -252,6 +270,19 @@ impl Listener for Delivery {
                     }
                 });
             }
+        }
+    }
+}
+
+impl Listener for Delivery {
+    fn hear(&self, event: &Event) {
+        self.deliver(event, &mut Wakes::default());
+    }
+
+    fn hear_all(&self, events: &[Event]) {
+        let mut wakes = Wakes::default();
+        for event in events {
+            self.deliver(event, &mut wakes);
         }
     }
 }

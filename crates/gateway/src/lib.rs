@@ -24,12 +24,14 @@ pub mod measure;
 mod opening;
 pub mod options;
 pub mod outbox;
+mod present;
 mod pump;
 pub mod recalls;
 pub mod roster;
 pub mod session;
 mod strikes;
 pub mod sweep;
+mod wakes;
 
 pub use gateway::Gateway;
 pub use options::Options;

@@ -26,7 +26,7 @@ pub struct Measures {
     pub resent: Counter,
     /// Seconds from reading a send to queueing its ACK(saved).
     pub save_seconds: Histogram,
-    /// Bytes waiting in an outbox when a session wakes to write.
+    /// Bytes waiting in an outbox, of those in which something waits, twice a second.
     pub outbox_bytes: Histogram,
 }
 

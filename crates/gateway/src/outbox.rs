@@ -1,6 +1,7 @@
 //! What waits to be written to one socket. Bounded by bytes: a slow reader costs only itself.
 
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 
@@ -26,7 +27,8 @@ impl Frame {
         match self {
             Self::Text(text) => text.len(),
             Self::Binary(bytes) => bytes.len(),
-            Self::Ping => 0,
+            // Its header, so that what waits always weighs something.
+            Self::Ping => 2,
         }
     }
 }
@@ -50,95 +52,121 @@ impl From<dialect::Frame> for Frame {
     }
 }
 
+/// What became of a push.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pushed {
+    /// Nothing waited before it.
+    First,
+    /// It waits behind others.
+    Behind,
+    /// The outbox was full.
+    Dropped,
+}
+
 /// A bounded queue of frames with two water marks: above the high one it drops what comes, until
 /// it has drained below the low one.
 pub struct Outbox {
     low_bytes: usize,
     high_bytes: usize,
-    state: Mutex<State>,
+    queue: Mutex<VecDeque<Frame>>,
+    /// Bytes that wait. Changed only with the queue in hand, read by everybody.
+    bytes: AtomicUsize,
+    /// Since when it has been full, plus one; zero if it is not.
+    full_since: AtomicU64,
     waker: AtomicWaker,
-}
-
-#[derive(Default)]
-struct State {
-    queue: VecDeque<Frame>,
-    bytes: usize,
-    full_since: Option<Millis>,
 }
 
 impl Outbox {
     /// An empty one.
     pub fn new(low_bytes: usize, high_bytes: usize) -> Self {
-        let (state, waker) = (Mutex::default(), AtomicWaker::new());
-        Self { low_bytes, high_bytes, state, waker }
+        Self {
+            low_bytes,
+            high_bytes,
+            queue: Mutex::default(),
+            bytes: AtomicUsize::new(0),
+            full_since: AtomicU64::new(0),
+            waker: AtomicWaker::new(),
+        }
     }
 
-    /// Queues a push; `false` if the outbox is full and the push was dropped.
-    pub fn push(&self, frame: Frame, now: Millis) -> bool {
-        let mut state = self.state();
-        if state.full_since.is_some() {
-            return false;
+    /// Queues a push, and wakes whoever writes. Dropped if the outbox is full.
+    pub fn push(&self, frame: Frame, now: Millis) -> Pushed {
+        let pushed = self.push_quietly(frame, now);
+        if pushed == Pushed::First {
+            self.wake();
         }
-        state.bytes += frame.bytes();
-        state.queue.push_back(frame);
-        if state.bytes > self.high_bytes {
-            state.full_since = Some(now);
+        pushed
+    }
+
+    /// Queues a push. If it is the first that waits, the caller wakes whoever writes.
+    pub fn push_quietly(&self, frame: Frame, now: Millis) -> Pushed {
+        let mut queue = self.queue();
+        if self.is_full() {
+            return Pushed::Dropped;
         }
-        drop(state);
-        self.waker.wake();
-        true
+        let is_first = queue.is_empty();
+        self.add(&mut queue, frame, now);
+        if is_first { Pushed::First } else { Pushed::Behind }
     }
 
     /// Queues an answer or a part of a resend, which nobody would bring again: never dropped. Their
     /// number is bounded by reading no more frames while the outbox is full.
     pub fn push_own(&self, frame: Frame, now: Millis) {
-        let mut state = self.state();
-        state.bytes += frame.bytes();
-        state.queue.push_back(frame);
-        if state.bytes > self.high_bytes {
-            state.full_since.get_or_insert(now);
+        self.add(&mut self.queue(), frame, now);
+    }
+
+    fn add(&self, queue: &mut VecDeque<Frame>, frame: Frame, now: Millis) {
+        let bytes = self.bytes.load(Ordering::Relaxed) + frame.bytes();
+        queue.push_back(frame);
+        self.bytes.store(bytes, Ordering::Release);
+        if bytes > self.high_bytes && !self.is_full() {
+            self.full_since.store(now.0.saturating_add(1), Ordering::Release);
         }
     }
 
     /// Puts a frame before everything that waits.
     pub fn push_first(&self, frame: Frame) {
-        let mut state = self.state();
-        state.bytes += frame.bytes();
-        state.queue.push_front(frame);
+        let mut queue = self.queue();
+        self.bytes.fetch_add(frame.bytes(), Ordering::Release);
+        queue.push_front(frame);
     }
 
     /// Takes the oldest frame.
     pub fn pop(&self) -> Option<Frame> {
-        let mut state = self.state();
-        let frame = state.queue.pop_front()?;
-        state.bytes -= frame.bytes();
-        if state.bytes < self.low_bytes {
-            state.full_since = None;
+        if self.bytes() == 0 {
+            return None;
         }
-        if state.queue.is_empty() && state.queue.capacity() > 32 {
-            state.queue = VecDeque::new(); // an idle socket keeps no buffer
+        let mut queue = self.queue();
+        let frame = queue.pop_front()?;
+        let left = self.bytes.load(Ordering::Relaxed) - frame.bytes();
+        self.bytes.store(left, Ordering::Release);
+        if left < self.low_bytes && self.is_full() {
+            self.full_since.store(0, Ordering::Release);
+        }
+        if queue.is_empty() && queue.capacity() > 32 {
+            *queue = VecDeque::new(); // an idle socket keeps no buffer
         }
         Some(frame)
     }
 
     /// Bytes that wait.
     pub fn bytes(&self) -> usize {
-        self.state().bytes
+        self.bytes.load(Ordering::Acquire)
     }
 
     /// Since when it has been full, if it is.
     pub fn full_since(&self) -> Option<Millis> {
-        self.state().full_since
+        self.full_since.load(Ordering::Acquire).checked_sub(1).map(Millis)
     }
 
     /// Whether it has room for what can wait: a resend goes on only below the low mark.
     pub fn has_room(&self) -> bool {
-        self.state().bytes < self.low_bytes
+        self.bytes() < self.low_bytes
     }
 
     /// Whether it drops what comes.
     pub fn is_full(&self) -> bool {
-        self.full_since().is_some()
+        self.full_since.load(Ordering::Acquire) != 0
     }
 
     /// Wakes this task on the next push.
@@ -151,8 +179,8 @@ impl Outbox {
         self.waker.wake();
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn queue(&self) -> MutexGuard<'_, VecDeque<Frame>> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -168,24 +196,25 @@ mod tests {
     fn above_the_high_mark_it_drops_until_it_is_below_the_low_one() {
         let outbox = Outbox::new(20, 40);
         for _ in 0..5 {
-            assert!(outbox.push(frame(10), Millis(7)));
+            assert_ne!(outbox.push(frame(10), Millis(7)), Pushed::Dropped);
         }
         assert_eq!(outbox.full_since(), Some(Millis(7)));
-        assert!(!outbox.push(frame(1), Millis(8)));
+        assert_eq!(outbox.push(frame(1), Millis(8)), Pushed::Dropped);
         for _ in 0..3 {
             outbox.pop();
-            assert!(!outbox.push(frame(1), Millis(9)), "still at {} bytes", outbox.bytes());
+            let pushed = outbox.push(frame(1), Millis(9));
+            assert_eq!(pushed, Pushed::Dropped, "still at {} bytes", outbox.bytes());
         }
         outbox.pop();
         assert_eq!(outbox.full_since(), None);
-        assert!(outbox.push(frame(1), Millis(10)));
+        assert_ne!(outbox.push(frame(1), Millis(10)), Pushed::Dropped);
     }
 
     #[test]
     fn own_frames_are_never_dropped() {
         let outbox = Outbox::new(20, 40);
         outbox.push(frame(41), Millis(7));
-        assert!(!outbox.push(frame(1), Millis(8)));
+        assert_eq!(outbox.push(frame(1), Millis(8)), Pushed::Dropped);
         outbox.push_own(frame(2), Millis(9));
         assert_eq!((outbox.bytes(), outbox.full_since()), (43, Some(Millis(7))));
     }

@@ -111,7 +111,9 @@ impl Pump {
     }
 
     fn poll_inbound(&mut self, cx: &mut Context<'_>) -> Poll<Next> {
-        if let Poll::Ready(Some(answered)) = self.answers.poll_next_unpin(cx) {
+        if !self.answers.is_empty()
+            && let Poll::Ready(Some(answered)) = self.answers.poll_next_unpin(cx)
+        {
             return Poll::Ready(Next::Answered(answered));
         }
         if self.answers.len() >= IN_FLIGHT_MAX || self.connection.outbox.is_full() {
@@ -137,18 +139,21 @@ impl Pump {
 
     /// Writes what waits, then flushes once.
     fn poll_write(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), axum::Error>> {
-        let waiting = self.connection.outbox.bytes();
-        if waiting > 0 {
-            #[expect(clippy::cast_precision_loss, reason = "an outbox is small")]
-            self.measures.outbox_bytes.record(waiting as f64);
-        }
-        loop {
-            std::task::ready!(Pin::new(&mut self.socket).poll_ready(cx))?;
-            let Some(frame) = self.connection.outbox.pop() else { break };
+        let mut written = 0;
+        let fed = loop {
+            match Pin::new(&mut self.socket).poll_ready(cx) {
+                Poll::Ready(Ok(())) => {}
+                other => break other,
+            }
+            let Some(frame) = self.connection.outbox.pop() else { break Poll::Ready(Ok(())) };
             Pin::new(&mut self.socket).start_send(frame.into())?;
-            self.measures.frames_out.increment(1);
+            written += 1;
+        };
+        if written > 0 {
+            self.measures.frames_out.increment(written);
             self.needs_flush = true;
         }
+        std::task::ready!(fed)?;
         if self.needs_flush {
             std::task::ready!(Pin::new(&mut self.socket).poll_flush(cx))?;
             self.needs_flush = false;

@@ -9,7 +9,6 @@ use axum::extract::ws::WebSocket;
 use futures_util::{SinkExt, StreamExt};
 use nexo_chat::chat::Session as State;
 use nexo_chat::command::{Answer, Command, Page, Reply};
-use nexo_chat::devices;
 use nexo_chat::ids::{ConversationId, Millis, Seq};
 use nexo_chat::model::{Caller, Message as Stored};
 use nexo_chat::policy::delivery::is_important;
@@ -20,36 +19,68 @@ use nexo_wire::dialect::{Decoded, Dialect, Echo, Frame, Inbound, Packet, Refused
 
 use crate::connection::Connection;
 use crate::farewell::{Farewell, PATIENCE};
-use crate::gateway::Gateway;
+use crate::gateway::{Counted, Gateway};
 use crate::measure::Measures;
 use crate::opening::{Opened, open};
-use crate::outbox::Outbox;
+use crate::present::Present;
 use crate::pump::{Answered, Next, Pump};
 use crate::strikes::Strikes;
 
+/// How a socket came.
+pub enum Arrival {
+    /// From there; it has yet to say who it is.
+    Unknown(IpAddr),
+    /// It said at the handshake who it is and how it speaks.
+    Known(Caller, Dialect),
+}
+
 /// Serves one upgraded socket until it ends.
-pub async fn serve(gateway: Arc<Gateway>, mut socket: WebSocket, from: IpAddr) {
-    let _counted = gateway.count_session();
-    match open(&gateway, &mut socket, from).await {
-        Ok(opened) => Session::serve(gateway, socket, opened).await,
-        Err(farewell) => {
-            Measures::ended(farewell.word);
-            farewell.say(&mut socket).await;
-        }
+///
+/// What happens once in the life of a socket is put aside while it lasts: a waiting socket costs
+/// what the largest thing costs that it could be doing.
+pub fn serve(
+    gateway: Arc<Gateway>,
+    socket: WebSocket,
+    arrival: Arrival,
+) -> impl Future<Output = ()> + Send {
+    let entering = Box::pin(enter(gateway, socket, arrival));
+    async move {
+        let Some((mut session, present, counted)) = entering.await else { return };
+        let farewell = session.run().await;
+        Measures::ended(farewell.word);
+        drop(present); // it hears nothing more, and its place is free while it says goodbye
+        Box::pin(session.finish(farewell)).await;
+        drop(counted);
     }
 }
 
-/// Serves one upgraded socket that said at the handshake who it is.
-pub async fn serve_known(
+/// Finds out who it is, and lets it in or tells it why not.
+async fn enter(
     gateway: Arc<Gateway>,
-    socket: WebSocket,
-    caller: Caller,
-    dialect: Dialect,
-) {
-    let _counted = gateway.count_session();
-    let now = gateway.chat.clock.now();
-    let welcome = dialect.welcome(&caller, &gateway.limits, &Echo::default(), now);
-    Session::serve(gateway, socket, Opened { caller, dialect, welcome }).await;
+    mut socket: WebSocket,
+    arrival: Arrival,
+) -> Option<(Box<Session>, Present, Counted)> {
+    let counted = gateway.count_session();
+    let opened = match arrival {
+        Arrival::Unknown(from) => open(&gateway, &mut socket, from).await,
+        Arrival::Known(caller, dialect) => {
+            let now = gateway.chat.clock.now();
+            let welcome = dialect.welcome(&caller, &gateway.limits, &Echo::default(), now);
+            Ok(Opened { caller, dialect, welcome })
+        }
+    };
+    let present = match opened {
+        Ok(opened) => Present::enter(&gateway, opened).await,
+        Err(farewell) => Err(farewell),
+    };
+    match present {
+        Ok(present) => Some((Box::new(Session::new(gateway, &present, socket)), present, counted)),
+        Err(farewell) => {
+            Measures::ended(farewell.word);
+            farewell.say(&mut socket).await;
+            None
+        }
+    }
 }
 
 /// An authenticated socket.
@@ -71,69 +102,21 @@ enum Backlog {
     Done { has_more: bool },
 }
 
-/// Takes the socket out of every list when the session is over, however it ends.
-struct Present {
-    gateway: Arc<Gateway>,
-    connection: Arc<Connection>,
-    caller: Caller,
-}
-
-impl Drop for Present {
-    fn drop(&mut self) {
-        self.gateway.roster.remove(&self.connection.user, self.connection.id);
-        self.gateway.groups.forget(&self.connection);
-        devices::leave(&self.gateway.chat, &self.caller, self.connection.id);
-    }
-}
-
 impl Session {
-    async fn serve(gateway: Arc<Gateway>, mut socket: WebSocket, opened: Opened) {
-        let Opened { mut caller, dialect, welcome } = opened;
-        let options = &gateway.options;
-        let (now, ticks) = (gateway.chat.clock.now(), gateway.chat.clock.ticks());
-        let id = gateway.name_connection();
-        caller.connection = Some(id);
-        let outbox = Outbox::new(options.outbox_low_bytes, options.outbox_high_bytes);
-        let connection = Arc::new(Connection::new(id, &caller, dialect, outbox, ticks));
-        let present = Present {
-            gateway: Arc::clone(&gateway),
-            connection: Arc::clone(&connection),
-            caller: caller.clone(),
-        };
-        // Reachable first, then allowed in: an end that comes in between finds the socket.
-        gateway.roster.add(Arc::clone(&connection));
-        let entered = match devices::enter(&gateway.chat, &caller, id).await {
-            Ok(()) => gateway.groups.attend(&gateway.chat, &connection).await,
-            Err(error) => Err(error),
-        };
-        if let Err(error) = entered {
-            let echo = Echo::default();
-            let farewell = Farewell::auth_fail(dialect, error.reason(), &echo, now);
-            Measures::ended(farewell.word);
-            drop(present);
-            return farewell.say(&mut socket).await;
-        }
-        if gateway.is_draining() {
-            connection.end(Reason::ShuttingDown);
-        }
-        if let Some(welcome) = welcome {
-            connection.outbox.push_first(welcome.into());
-        }
+    fn new(gateway: Arc<Gateway>, present: &Present, socket: WebSocket) -> Self {
+        let connection = Arc::clone(&present.connection);
         let measures = Arc::clone(&gateway.measures);
-        let mut session = Self {
-            frames: Bucket::full(f64::from(gateway.options.frames_burst), ticks),
+        let burst = f64::from(gateway.options.frames_burst);
+        Self {
+            frames: Bucket::full(burst, gateway.chat.clock.ticks()),
             pump: Pump::new(socket, Arc::clone(&connection), measures),
-            state: State::new(caller),
+            state: State::new(present.caller.clone()),
             gateway,
             connection,
             backlog: VecDeque::new(),
             asked_again: None,
             strikes: Strikes::default(),
-        };
-        let farewell = session.run().await;
-        Measures::ended(farewell.word);
-        drop(present); // it hears nothing more, and its place is free while it says goodbye
-        session.finish(farewell).await;
+        }
     }
 
     fn dialect(&self) -> Dialect {
@@ -160,7 +143,7 @@ impl Session {
 
     async fn run(&mut self) -> Farewell {
         if self.dialect().is_brought_up()
-            && let Err(farewell) = self.resend(BTreeMap::new()).await
+            && let Err(farewell) = Box::pin(self.resend(BTreeMap::new())).await
         {
             return farewell;
         }
@@ -168,7 +151,7 @@ impl Session {
             // Nothing would wake the session for a page it owes, so that comes before waiting.
             self.feed();
             while self.owes_a_page() {
-                if let Err(farewell) = self.go_on().await {
+                if let Err(farewell) = Box::pin(self.go_on()).await {
                     return farewell;
                 }
                 self.feed();
@@ -193,7 +176,7 @@ impl Session {
     }
 
     /// Lets saves under way be answered and what waits be written, then says the last word.
-    async fn finish(mut self, farewell: Farewell) {
+    async fn finish(mut self: Box<Self>, farewell: Farewell) {
         let is_slow = self.connection.ending() == Some(Reason::SlowConsumer);
         if !is_slow && !farewell.is_gone() {
             let settling = async {
@@ -378,6 +361,9 @@ impl Session {
 
     /// Moves the backlog into the outbox as far as there is room.
     fn feed(&mut self) {
+        if self.backlog.is_empty() {
+            return;
+        }
         let now = self.now();
         while !self.backlog.is_empty() && self.connection.outbox.has_room() {
             match self.backlog.pop_front() {

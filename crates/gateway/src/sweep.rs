@@ -27,6 +27,11 @@ pub async fn sweep(gateway: Arc<Gateway>) {
 fn look(gateway: &Gateway, connection: &Connection) {
     let options = &gateway.options;
     let now = gateway.chat.clock.ticks();
+    let waiting = connection.outbox.bytes();
+    if waiting > 0 {
+        #[expect(clippy::cast_precision_loss, reason = "an outbox is small")]
+        gateway.measures.outbox_bytes.record(waiting as f64);
+    }
     let full_for = connection.outbox.full_since().map(|since| now.since(since));
     let silent_for = now.since(connection.heard_at());
     if connection.expires_at() <= gateway.chat.clock.now() {

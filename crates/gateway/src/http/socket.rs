@@ -15,10 +15,13 @@ use tokio::sync::OwnedSemaphorePermit;
 
 use super::answer::Asked;
 use crate::gateway::Gateway;
-use crate::session;
+use crate::session::{self, Arrival};
 
-/// Bytes of a socket's read and write buffers: small ones are faster here and cost a twentieth.
-const BUFFER_BYTES: usize = 4 * 1024;
+/// Bytes that every socket has ready for reading: a few frames. Small buffers are faster here, and
+/// an idle socket costs little else.
+const READ_BYTES: usize = 2 * 1024;
+/// Bytes collected before they are written, unless there is nothing more to write.
+const WRITE_BYTES: usize = 4 * 1024;
 
 /// What document 003's clients say at the handshake.
 #[derive(Deserialize)]
@@ -69,20 +72,21 @@ pub(super) async fn upgrade(
         Ok(known) => known,
         Err(reason) => return asked.refuse(reason),
     };
-    let from = asked.from;
+    let arrival = match known {
+        Some((caller, dialect)) => Arrival::Known(caller, dialect),
+        None => Arrival::Unknown(asked.from),
+    };
     upgrade
-        .read_buffer_size(BUFFER_BYTES)
-        .write_buffer_size(BUFFER_BYTES)
+        .read_buffer_size(READ_BYTES)
+        .write_buffer_size(WRITE_BYTES)
         .max_message_size(gateway.options.frame_bytes_max)
         .max_frame_size(gateway.options.frame_bytes_max)
-        .on_upgrade(move |socket| async move {
-            match known {
-                Some((caller, dialect)) => {
-                    session::serve_known(gateway, socket, caller, dialect).await;
-                }
-                None => session::serve(gateway, socket, from).await,
+        .on_upgrade(move |socket| {
+            let served = session::serve(gateway, socket, arrival);
+            async move {
+                served.await;
+                drop(place);
             }
-            drop(place);
         })
 }
 
