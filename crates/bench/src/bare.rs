@@ -17,8 +17,8 @@ pub(crate) const HEAD_BYTES: usize = ADDRESS_BYTES + 16;
 
 /// A typed message without its text: names of fields, number, receiver.
 const MESSAGE_OVERHEAD: usize = 74;
-/// How much longer a message to a group is: the names of its type and of its receiver.
-const GROUP_EXTRA: usize = 5;
+/// How much longer a message to a group is: its type, and a longer id than of a person.
+const GROUP_EXTRA: usize = 18;
 /// A typed delivered ACK.
 const DELIVERED_BYTES: usize = 100;
 /// What the server adds to a message: sender, conversation, ids, seq, type, time.
@@ -97,7 +97,7 @@ fn understand(text: &str) -> Option<Incoming<'_>> {
 mod tests {
     use super::*;
     use crate::dialect::heard;
-    use crate::typed::Typed;
+    use crate::speech::{To, Typed};
 
     #[test]
     fn frames_are_as_long_as_the_typed_ones() {
@@ -105,9 +105,15 @@ mod tests {
         let pairs: [(Box<dyn Dialect>, Box<dyn Dialect>); 2] = [
             (
                 Box::new(Bare::pair(400, 401, 200)),
-                Box::new(Typed::private("b01234567-400", "b01234567-401", 200)),
+                Box::new(Typed::new(
+                    To::Person { from: "b01234567-400", to: "b01234567-401" },
+                    200,
+                )),
             ),
-            (Box::new(Bare::room(1, 200)), Box::new(Typed::group("0123456789012", 200))),
+            (
+                Box::new(Bare::room(1, 200)),
+                Box::new(Typed::new(To::Group("abcdefghijklmnopqrstuvwxyz"), 200)),
+            ),
         ];
         for (bare, typed) in pairs {
             let message = (bare.message(12_345).len(), typed.message(12_345).len());

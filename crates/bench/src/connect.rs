@@ -22,9 +22,9 @@ use crate::private;
 use crate::process::Place;
 use crate::progress::{Progress, all};
 use crate::report::Outcome;
-use crate::socket::{CONNECTING_AT_ONCE, Socket, connect as open, connect_as};
+use crate::socket::{CONNECTING_AT_ONCE, Socket, connect as open};
+use crate::speech::{Speech, To, Typed};
 use crate::table::write_load;
-use crate::typed::Typed;
 
 /// What a server needs to come to rest, so that its memory can be read.
 const SETTLE: Duration = Duration::from_secs(1);
@@ -69,12 +69,14 @@ pub async fn connect(options: &ConnectOptions, place: &Place) -> Result<Connecte
     let progress = Progress::new(!options.target.json);
     let users = sign_up(&authority, options.connections, progress).await?;
     let authority = authority.as_str();
-    let connecting = users.iter().map(|user| connect_as(authority, user));
+    let connecting = users.iter().map(|user| Speech::Typed.connect(authority, user));
     let (mut connected, idle) = crowd(connecting, place, progress).await?;
     let since = Instant::now();
     if options.active > 0 {
         let (span, flow) = (&options.span, &options.flow);
-        let pairs = private::connected(authority, options.active, flow.size, progress).await?;
+        let pairs =
+            private::connected(authority, Speech::Typed, options.active, flow.size, progress)
+                .await?;
         let phase = private::phase(pairs, "active pairs", span, flow, place, progress);
         connected.active = Some(phase.await?.1);
         connected.window = flow.window;
@@ -170,7 +172,7 @@ impl Idle {
 
 /// Reads until told to stop, then makes sure that the other side still answers.
 async fn keep(mut socket: Socket, mut stopped: watch::Receiver<bool>) -> Result<()> {
-    let dialect = Typed::private("", "", 0);
+    let dialect = Typed::new(To::Group(""), 0);
     loop {
         tokio::select! {
             frame = socket.next() => {

@@ -15,6 +15,8 @@ pub(crate) enum Incoming<'a> {
     Refused { index: Option<u64>, reason: &'a str },
     /// A page of what was missed is complete.
     Resent { has_more: bool },
+    /// The connection may be used.
+    Welcome,
     /// The server wants a sign of life.
     Ping,
     /// Of no interest here.

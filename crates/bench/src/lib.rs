@@ -4,7 +4,7 @@
 //!
 //! - [`options`]: what the command line says;
 //! - `http`, `accounts`, `socket`: users and their sockets;
-//! - `dialect`, `typed`, `bare`: the frames of the real protocol and of the bare relay;
+//! - `dialect`, `speech`, `bare`: the frames of the real protocol and of the bare relay;
 //! - `pace`: who may send when, and when it is over;
 //! - `measure`, `progress`, `process`: histograms and rates, a bar for who waits, and what a process
 //!   uses;
@@ -12,6 +12,7 @@
 //! - `ledger`, `pair`, [`private`]: private messages;
 //! - [`group`]: a group's messages, and readers who misbehave;
 //! - [`connect`]: connections that say nothing;
+//! - [`catchup`]: somebody was away and wants all of it;
 //! - [`bare_relay`], [`bare_disk`], [`baseline`]: the same load with no server in between;
 //! - [`report`], `table`: what is printed.
 //!
@@ -25,7 +26,7 @@ mod socket;
 
 mod bare;
 mod dialect;
-mod typed;
+mod speech;
 
 mod ledger;
 mod measure;
@@ -39,6 +40,7 @@ mod table;
 pub mod bare_disk;
 pub mod bare_relay;
 pub mod baseline;
+pub mod catchup;
 pub mod connect;
 pub mod group;
 pub mod private;
@@ -46,11 +48,13 @@ pub mod report;
 
 pub use bare_relay::serve_bare_relay;
 pub use baseline::{Baseline, baseline};
+pub use catchup::{Caught, catchup};
 pub use connect::{Connected, bare_connect, connect};
 pub use group::{bare_group, group};
 pub use ledger::Counters;
 pub use measure::{Load, Percentiles};
-pub use options::{BareRelayOptions, ConnectOptions, GroupOptions, PrivateOptions};
+pub use options::{BareRelayOptions, CatchupOptions, ConnectOptions, GroupOptions, PrivateOptions};
 pub use private::{bare, private};
 pub use process::Place;
 pub use report::{Outcome, Report};
+pub use speech::Speech;

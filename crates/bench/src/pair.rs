@@ -3,6 +3,7 @@
 
 use std::future::poll_fn;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use anyhow::{Context as _, Result};
@@ -16,7 +17,7 @@ use crate::socket::{Socket, flush, say};
 
 /// Two connected users.
 pub(crate) struct Pair {
-    dialect: Box<dyn Dialect>,
+    dialect: Arc<dyn Dialect>,
     sender: Socket,
     receiver: Socket,
     /// Numbers go on from phase to phase: a server may know the old ones.
@@ -25,7 +26,7 @@ pub(crate) struct Pair {
 
 impl Pair {
     /// Two sockets that may speak.
-    pub(crate) fn new(dialect: Box<dyn Dialect>, sender: Socket, receiver: Socket) -> Self {
+    pub(crate) fn new(dialect: Arc<dyn Dialect>, sender: Socket, receiver: Socket) -> Self {
         Self { dialect, sender, receiver, next: 0 }
     }
 
@@ -102,7 +103,7 @@ fn hear(
             Incoming::Refused { index, reason } => ledger.refused(index, reason),
             Incoming::Ping => said = say(socket, dialect.pong()),
             Incoming::Unreadable => ledger.error("unreadable frame"),
-            Incoming::Resent { .. } | Incoming::Other => {}
+            Incoming::Resent { .. } | Incoming::Welcome | Incoming::Other => {}
         });
         said?;
     }

@@ -14,9 +14,9 @@ use crate::pair::Pair;
 use crate::process::Place;
 use crate::progress::{Progress, all};
 use crate::report::Report;
-use crate::socket::{CONNECTING_AT_ONCE, connect, connect_as};
+use crate::socket::{CONNECTING_AT_ONCE, connect};
+use crate::speech::{Speech, To};
 use crate::stage::{Crew, Stage};
-use crate::typed::Typed;
 
 /// Loads a server with private messages. With `--baseline`, a second phase follows over the same
 /// connections: half of the load that was found, in an open loop.
@@ -24,7 +24,8 @@ pub async fn private(options: &PrivateOptions, place: &Place) -> Result<Report> 
     options.check()?;
     let authority = authority(&place.address)?;
     let progress = Progress::new(!options.target.json);
-    let pairs = connected(&authority, options.pair_count(), options.flow.size, progress).await?;
+    let (count, size) = (options.pair_count(), options.flow.size);
+    let pairs = connected(&authority, options.dialect, count, size, progress).await?;
     let (span, flow) = (&options.span, &options.flow);
     let (pairs, load) = phase(pairs, "private messages", span, flow, place, progress).await?;
     let mut report = Report::private("private messages", place, options, load);
@@ -47,7 +48,7 @@ pub async fn bare(options: &PrivateOptions, relay: &Place) -> Result<Report> {
         let (from, to) = (2 * pair, 2 * pair + 1);
         let sender = connect(authority, &format!("/{from}")).await?;
         let receiver = connect(authority, &format!("/{to}")).await?;
-        Ok(Pair::new(Box::new(Bare::pair(from, to, size)), sender, receiver))
+        Ok(Pair::new(Arc::new(Bare::pair(from, to, size)), sender, receiver))
     });
     let pairs = all(pairs, CONNECTING_AT_ONCE, "pairs connected", progress).await?;
     let (span, flow) = (&options.span, &options.flow);
@@ -58,16 +59,17 @@ pub async fn bare(options: &PrivateOptions, relay: &Place) -> Result<Report> {
 /// New users in pairs, connected.
 pub(crate) async fn connected(
     authority: &str,
+    speech: Speech,
     count: usize,
     size: usize,
     progress: Progress,
 ) -> Result<Vec<Pair>> {
     let users = sign_up(authority, count * 2, progress).await?;
     let pairs = users.chunks_exact(2).map(|users| async move {
-        let sender = connect_as(authority, &users[0]).await?;
-        let receiver = connect_as(authority, &users[1]).await?;
-        let dialect = Typed::private(&users[0].user, &users[1].user, size);
-        Ok(Pair::new(Box::new(dialect), sender, receiver))
+        let sender = speech.connect(authority, &users[0]).await?;
+        let receiver = speech.connect(authority, &users[1]).await?;
+        let to = To::Person { from: &users[0].user, to: &users[1].user };
+        Ok(Pair::new(speech.dialect(to, size), sender, receiver))
     });
     all(pairs, CONNECTING_AT_ONCE, "pairs connected", progress).await
 }

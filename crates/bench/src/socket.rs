@@ -4,19 +4,16 @@ use std::pin::Pin;
 use std::task::{self, Poll};
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
-use futures_util::{Sink, SinkExt, StreamExt};
-use serde::Deserialize;
-use serde_json::json;
+use anyhow::{Context, Result};
+use futures_util::Sink;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
 use tokio_tungstenite::{WebSocketStream, client_async_with_config};
 
-use crate::accounts::Account;
-
-const PATIENCE: Duration = Duration::from_secs(20);
+/// How long a handshake may take.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 /// The library's default of 128 KiB costs a third of the throughput and 250 MB at 1,000 sockets.
 const BUFFER_BYTES: usize = 4096;
 
@@ -52,34 +49,5 @@ pub(crate) fn flush(socket: &mut Socket, cx: &mut task::Context<'_>) -> Result<(
     match Pin::new(socket).poll_flush(cx) {
         Poll::Ready(flushed) => Ok(flushed?),
         Poll::Pending => Ok(()),
-    }
-}
-
-/// Connects and says who it is.
-pub(crate) async fn connect_as(authority: &str, account: &Account) -> Result<Socket> {
-    let mut socket = connect(authority, "/ws").await?;
-    let auth = json!({ "type": "AUTH", "token": account.token }).to_string();
-    socket.send(Message::text(auth)).await?;
-    let answer = timeout(PATIENCE, answer_to_auth(&mut socket)).await;
-    answer.context("no answer to AUTH in time")??;
-    Ok(socket)
-}
-
-async fn answer_to_auth(socket: &mut Socket) -> Result<()> {
-    #[derive(Deserialize)]
-    struct Answer<'a> {
-        #[serde(borrow, rename = "type")]
-        kind: &'a str,
-    }
-    loop {
-        let frame = socket.next().await.context("closed instead of an answer to AUTH")??;
-        let Message::Text(text) = frame else { continue };
-        let answer: Answer<'_> = serde_json::from_str(text.as_str())?;
-        match answer.kind {
-            "AUTH_OK" => return Ok(()),
-            "AUTH_FAIL" | "ERROR" => bail!("AUTH refused: {text}"),
-            // Whatever else comes first, a PING for example, is not what we wait for.
-            _ => {}
-        }
     }
 }

@@ -7,7 +7,9 @@ use std::process::{Child, Command, Stdio};
 use anyhow::Context;
 use clap::Subcommand;
 use nexo_bench::options::Target;
-use nexo_bench::{BareRelayOptions, ConnectOptions, GroupOptions, Outcome, Place, PrivateOptions};
+use nexo_bench::{
+    BareRelayOptions, CatchupOptions, ConnectOptions, GroupOptions, Outcome, Place, PrivateOptions,
+};
 use tempfile::TempDir;
 use tokio::net::TcpListener;
 
@@ -17,6 +19,8 @@ pub(crate) enum Bench {
     Private(PrivateOptions),
     /// A group whose members hear each other.
     Group(GroupOptions),
+    /// Somebody comes back and wants what they missed.
+    Catchup(CatchupOptions),
     /// Many connections that say nothing.
     Connect(ConnectOptions),
     /// The bare relay that `--baseline` compares with.
@@ -31,6 +35,7 @@ impl Bench {
         match self {
             Self::Private(options) => runtime.block_on(private(&options)),
             Self::Group(options) => runtime.block_on(group(&options)),
+            Self::Catchup(options) => runtime.block_on(catchup(&options)),
             Self::Connect(options) => runtime.block_on(connect(&options)),
             Self::BareRelay(options) => runtime.block_on(bare_relay(&options)),
         }
@@ -64,6 +69,13 @@ async fn group(options: &GroupOptions) -> anyhow::Result<()> {
         report = report.with_broadcast(nexo_bench::bare_group(options, &relay.place()).await?);
     }
     show(&report, &options.target)
+}
+
+async fn catchup(options: &CatchupOptions) -> anyhow::Result<()> {
+    options.check()?;
+    let folder = folder()?;
+    let server = Loaded::new(&options.target, &folder)?;
+    show(&nexo_bench::catchup(options, &server.place).await?, &options.target)
 }
 
 async fn connect(options: &ConnectOptions) -> anyhow::Result<()> {

@@ -15,8 +15,8 @@ use crate::dialect::{Dialect, Incoming};
 use crate::group::board::Board;
 use crate::group::check::Check;
 use crate::ledger::Counters;
-use crate::socket::{Socket, connect_as};
-use crate::typed::Typed;
+use crate::socket::Socket;
+use crate::speech::{Speech, To, Typed};
 
 const STAY: Duration = Duration::from_secs(1);
 const AWAY: Duration = Duration::from_millis(100);
@@ -51,7 +51,7 @@ impl Flapper {
         Self {
             authority: authority.to_owned(),
             account: account.clone(),
-            dialect: Typed::group(group, 0),
+            dialect: Typed::new(To::Group(group), 0),
             arrived: 0,
             beyond: BTreeMap::new(),
             last_id: String::new(),
@@ -88,7 +88,7 @@ impl Flapper {
         check: &mut Check,
         counters: &mut Counters,
     ) -> Result<()> {
-        let mut socket = connect_as(&self.authority, &self.account).await?;
+        let mut socket = Speech::Typed.connect(&self.authority, &self.account).await?;
         let end = Instant::now() + if is_last { PATIENCE } else { STAY };
         while !(is_last && check.missing(board, None) == 0) {
             let Ok(frame) = timeout_at(end, socket.next()).await else { break };

@@ -131,7 +131,10 @@ impl Turn<'_> {
                 Incoming::Ping => said = say(socket, dialect.pong()),
                 Incoming::Unreadable => self.counters.error("unreadable frame"),
                 // The receipts of a small group's members, and whatever else is told.
-                Incoming::Delivered { .. } | Incoming::Resent { .. } | Incoming::Other => {}
+                Incoming::Delivered { .. }
+                | Incoming::Resent { .. }
+                | Incoming::Welcome
+                | Incoming::Other => {}
             });
             said?;
         }

@@ -38,7 +38,8 @@ pub async fn group(options: &GroupOptions, place: &Place) -> Result<Report> {
     let authority = authority(&place.address)?;
     let progress = Progress::new(!options.target.json);
     let people = gather(&authority, options, progress).await?;
-    let members = people.connect(options.online(), options.flow.size, progress).await?;
+    let members =
+        people.connect(options.dialect, options.online(), options.flow.size, progress).await?;
     let mut room = Room { members, senders: options.senders, next: 0 };
     let (span, flow) = (&options.span, &options.flow);
     let readers = &options.readers;

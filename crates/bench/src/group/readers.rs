@@ -18,7 +18,8 @@ use crate::group::flapping::{Flapped, Flapper};
 use crate::group::setup::People;
 use crate::ledger::Counters;
 use crate::options::Readers;
-use crate::socket::{Socket, connect_as};
+use crate::socket::Socket;
+use crate::speech::Speech;
 
 /// What became of them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -98,7 +99,7 @@ impl Misbehaving {
         let mut sockets = async |count: usize| {
             let mut sockets = Vec::with_capacity(count);
             for account in accounts.by_ref().take(count) {
-                sockets.push(connect_as(&people.authority, account).await?);
+                sockets.push(Speech::Typed.connect(&people.authority, account).await?);
             }
             anyhow::Ok(sockets)
         };

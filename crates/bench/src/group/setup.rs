@@ -12,8 +12,8 @@ use crate::group::Member;
 use crate::http::post;
 use crate::options::GroupOptions;
 use crate::progress::{Progress, all};
-use crate::socket::{CONNECTING_AT_ONCE, connect, connect_as};
-use crate::typed::Typed;
+use crate::socket::{CONNECTING_AT_ONCE, connect};
+use crate::speech::{Speech, To};
 
 /// People whom one request may invite.
 const LOT: usize = 500;
@@ -56,14 +56,15 @@ impl People {
     /// The first ones connect.
     pub(crate) async fn connect(
         &self,
+        speech: Speech,
         count: usize,
         size: usize,
         progress: Progress,
     ) -> Result<Vec<Member>> {
-        let dialect: Arc<dyn Dialect> = Arc::new(Typed::group(&self.group, size));
+        let dialect = speech.dialect(To::Group(&self.group), size);
         let connecting = self.accounts[..count].iter().map(|account| {
             let dialect = Arc::clone(&dialect);
-            async move { Ok(Member::new(dialect, connect_as(&self.authority, account).await?)) }
+            async move { Ok(Member::new(dialect, speech.connect(&self.authority, account).await?)) }
         });
         all(connecting, CONNECTING_AT_ONCE, "members connected", progress).await
     }

@@ -3,6 +3,7 @@
 use anyhow::{Context, Result, ensure};
 
 use super::{CONNECTIONS_MAX, Flow, Span, Target};
+use crate::speech::Speech;
 
 const EXAMPLES: &str = "Examples:
   nexo bench group --baseline
@@ -37,6 +38,10 @@ pub struct GroupOptions {
     /// Of those online, how many speak
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub senders: usize,
+
+    /// The dialect that is spoken
+    #[arg(long, value_enum, default_value_t)]
+    pub dialect: Speech,
 
     #[command(flatten)]
     #[expect(missing_docs, reason = "documented by its type")]

@@ -1,5 +1,6 @@
 //! What the command line says: here what several scenarios share, and a file for each of them.
 
+mod catchup;
 mod connect;
 mod group;
 mod private;
@@ -9,6 +10,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 
+pub use catchup::{CatchupOptions, Way};
 pub use connect::ConnectOptions;
 pub use group::{GroupOptions, Readers};
 pub use private::PrivateOptions;

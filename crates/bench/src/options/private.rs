@@ -3,12 +3,14 @@
 use anyhow::{Result, ensure};
 
 use super::{CONNECTIONS_MAX, Flow, Span, Target};
+use crate::speech::Speech;
 
 const EXAMPLES: &str = "Examples:
   nexo bench private
   nexo bench private --connections 1000 --window 8 --duration 20 --baseline
   nexo bench private --rate 20000 --json > report.json
   nexo bench private --rate 20000 --burst 500
+  nexo bench private --dialect dotted-binary
   nexo bench private --target http://127.0.0.1:8080 --pairs 50";
 
 /// Pairs of users send private messages to each other; each is saved, pushed and acknowledged.
@@ -38,6 +40,10 @@ pub struct PrivateOptions {
     #[arg(long, value_name = "N")]
     pub pairs: Option<usize>,
 
+    /// The dialect that is spoken
+    #[arg(long, value_enum, default_value_t)]
+    pub dialect: Speech,
+
     /// The bare disk's batch that ACK(saved) latency is compared with: 1, 16, 64 or 256
     #[arg(long, value_name = "N", default_value_t = 64)]
     pub disk_batch: usize,
@@ -51,6 +57,7 @@ impl Default for PrivateOptions {
             flow: Flow::default(),
             connections: 1000,
             pairs: None,
+            dialect: Speech::Typed,
             disk_batch: 64,
         }
     }

@@ -4,6 +4,7 @@ use serde::Deserialize;
 use tokio_tungstenite::tungstenite::Message;
 
 use crate::dialect::{Dialect, Incoming};
+use crate::speech::{To, join};
 
 /// A sender and those who hear them. What is the same in all of their frames is formatted once.
 #[derive(Debug)]
@@ -20,23 +21,20 @@ const TO_GROUP: &str = r#"{"type":"GROUP_CHAT","clientMsgId":""#;
 const DELIVERED_HEAD: &str = r#"{"type":"ACK","ackType":"delivered","serverMsgId":""#;
 
 impl Typed {
-    /// A sender and a receiver with texts of `size` bytes. User ids need no escaping.
-    pub(crate) fn private(sender: &str, receiver: &str, size: usize) -> Self {
+    /// A sender of texts of `size` bytes. Ids need no escaping.
+    pub(crate) fn new(to: To<'_>, size: usize) -> Self {
         let body = "x".repeat(size);
-        Self {
-            message_head: TO_PERSON,
-            message_tail: format!(r#"","to":"{receiver}","body":"{body}"}}"#),
-            delivered_tail: format!(r#"","to":"{sender}"}}"#),
-        }
-    }
-
-    /// Anybody of a group.
-    pub(crate) fn group(group: &str, size: usize) -> Self {
-        let body = "x".repeat(size);
-        Self {
-            message_head: TO_GROUP,
-            message_tail: format!(r#"","groupId":"{group}","body":"{body}"}}"#),
-            delivered_tail: r#""}"#.to_owned(),
+        match to {
+            To::Person { from, to } => Self {
+                message_head: TO_PERSON,
+                message_tail: format!(r#"","to":"{to}","body":"{body}"}}"#),
+                delivered_tail: format!(r#"","to":"{from}"}}"#),
+            },
+            To::Group(group) => Self {
+                message_head: TO_GROUP,
+                message_tail: format!(r#"","groupId":"{group}","body":"{body}"}}"#),
+                delivered_tail: r#""}"#.to_owned(),
+            },
         }
     }
 }
@@ -87,17 +85,11 @@ fn understand<'a>(frame: &Frame<'a>) -> Option<Incoming<'a>> {
         ("ACK", Some("delivered")) => Incoming::Delivered { seq: seq()? },
         ("RESEND_DONE", _) => Incoming::Resent { has_more: frame.has_more? },
         ("ERROR", _) => Incoming::Refused { index: index(), reason: frame.reason? },
+        ("AUTH_FAIL", _) => Incoming::Refused { index: None, reason: frame.reason? },
+        ("AUTH_OK", _) => Incoming::Welcome,
         ("PING", _) => Incoming::Ping,
         _ => Incoming::Other,
     })
-}
-
-fn join(head: &str, middle: &str, tail: &str) -> Message {
-    let mut text = String::with_capacity(head.len() + middle.len() + tail.len());
-    text.push_str(head);
-    text.push_str(middle);
-    text.push_str(tail);
-    Message::text(text)
 }
 
 #[cfg(test)]
@@ -106,13 +98,13 @@ mod tests {
     use crate::dialect::heard;
 
     fn check(frame: &str, wanted: Incoming<'_>) {
-        let pair = Typed::private("a", "b", 3);
+        let pair = Typed::new(To::Person { from: "a", to: "b" }, 3);
         assert_eq!(heard(&pair, &Message::text(frame)), [format!("{wanted:?}")], "{frame}");
     }
 
     #[test]
     fn speaks_json() {
-        let pair = Typed::private("a", "b", 3);
+        let pair = Typed::new(To::Person { from: "a", to: "b" }, 3);
         assert_eq!(
             pair.message(7).to_string(),
             r#"{"type":"SINGLE_CHAT","clientMsgId":"7","to":"b","body":"xxx"}"#
@@ -121,7 +113,7 @@ mod tests {
             pair.delivered("9").unwrap().to_string(),
             r#"{"type":"ACK","ackType":"delivered","serverMsgId":"9","to":"a"}"#
         );
-        let group = Typed::group("g", 3);
+        let group = Typed::new(To::Group("g"), 3);
         assert_eq!(
             group.message(7).to_string(),
             r#"{"type":"GROUP_CHAT","clientMsgId":"7","groupId":"g","body":"xxx"}"#
