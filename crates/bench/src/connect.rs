@@ -18,6 +18,7 @@ use crate::dialect::{Dialect, Incoming};
 use crate::http::authority;
 use crate::measure::Load;
 use crate::options::ConnectOptions;
+use crate::plot::Drawn;
 use crate::private;
 use crate::process::Place;
 use crate::progress::{Progress, all};
@@ -78,7 +79,7 @@ pub async fn connect(options: &ConnectOptions, place: &Place) -> Result<Connecte
             private::connected(authority, Speech::Typed, options.active, flow.size, progress)
                 .await?;
         let phase = private::phase(pairs, "active pairs", span, flow, place, progress);
-        connected.active = Some(phase.await?.1);
+        connected.active = Some(phase.await?.1.close());
         connected.window = flow.window;
     }
     sleep(options.hold.saturating_sub(since.elapsed())).await;
@@ -112,10 +113,9 @@ where
     sleep(SETTLE).await;
     let before = place.resident_bytes();
     let since = Instant::now();
-    let idle_ones = &mut idle;
     let sockets = all(connecting, CONNECTING_AT_ONCE, "connections", progress).await?;
     let seconds = since.elapsed().as_secs_f64();
-    sockets.into_iter().for_each(|socket| idle_ones.keep(socket));
+    sockets.into_iter().for_each(|socket| idle.keep(socket));
     sleep(SETTLE).await;
     let memory_bytes = before.zip(place.resident_bytes());
     #[expect(clippy::cast_precision_loss, reason = "bytes and counts of one process")]
@@ -140,7 +140,7 @@ where
 }
 
 /// Connections that only answer when asked whether they are there.
-struct Idle {
+pub(crate) struct Idle {
     stop: watch::Sender<bool>,
     keepers: JoinSet<Result<()>>,
 }
@@ -152,12 +152,13 @@ impl Default for Idle {
 }
 
 impl Idle {
-    fn keep(&mut self, socket: Socket) {
+    /// One more.
+    pub(crate) fn keep(&mut self, socket: Socket) {
         self.keepers.spawn(keep(socket, self.stop.subscribe()));
     }
 
     /// Asks every one whether it is still there; what happened to those who are not.
-    async fn end(mut self) -> BTreeMap<String, u64> {
+    pub(crate) async fn end(mut self) -> BTreeMap<String, u64> {
         self.stop.send_replace(true);
         let mut gone = BTreeMap::new();
         while let Some(ended) = self.keepers.join_next().await {
@@ -219,6 +220,10 @@ impl Outcome for Connected {
         let active_clean = self.active.as_ref().is_none_or(|load| load.counters.is_clean());
         let bare_clean = self.baseline.as_ref().is_none_or(|bare| bare.is_clean());
         self.gone.is_empty() && active_clean && bare_clean
+    }
+
+    fn drawn(&self) -> Vec<Drawn<'_>> {
+        self.active.iter().map(|load| Drawn { name: "active pairs", load }).collect()
     }
 }
 

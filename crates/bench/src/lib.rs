@@ -12,9 +12,10 @@
 //! - `ledger`, `pair`, [`private`]: private messages;
 //! - [`group`]: a group's messages, and readers who misbehave;
 //! - [`connect`]: connections that say nothing;
+//! - [`mixed`]: all of this at once;
 //! - [`catchup`]: somebody was away and wants all of it;
 //! - [`bare_relay`], [`bare_disk`], [`baseline`]: the same load with no server in between;
-//! - [`report`], `table`: what is printed.
+//! - [`report`], `table`, [`plot`]: what is printed and drawn.
 //!
 //! Every run is bounded in connections and in time, and ends by itself.
 
@@ -43,6 +44,8 @@ pub mod baseline;
 pub mod catchup;
 pub mod connect;
 pub mod group;
+pub mod mixed;
+pub mod plot;
 pub mod private;
 pub mod report;
 
@@ -53,7 +56,10 @@ pub use connect::{Connected, bare_connect, connect};
 pub use group::{bare_group, group};
 pub use ledger::Counters;
 pub use measure::{Load, Percentiles};
-pub use options::{BareRelayOptions, CatchupOptions, ConnectOptions, GroupOptions, PrivateOptions};
+pub use mixed::{Mixed, mixed};
+pub use options::{
+    BareRelayOptions, CatchupOptions, ConnectOptions, GroupOptions, MixedOptions, PrivateOptions,
+};
 pub use private::{bare, private};
 pub use process::Place;
 pub use report::{Outcome, Report};

@@ -130,6 +130,12 @@ impl Arrived {
         self.steps[step] += 1;
     }
 
+    fn add(&mut self, other: &Self) {
+        let length = self.steps.len().max(other.steps.len());
+        self.steps.resize(length, 0);
+        self.steps.iter_mut().zip(&other.steps).for_each(|(step, more)| *step += more);
+    }
+
     /// Per second, of each step. The last step may be cut short, and is left out then.
     fn over_time(&self, nanos: u64) -> Vec<f64> {
         let whole = usize::try_from(nanos / (Load::STEP_MS * 1_000_000)).unwrap_or(usize::MAX);
@@ -182,6 +188,17 @@ impl Tally {
                 step.latency.saturating_record(sample.at.saturating_sub(sample.due));
             }
         }
+    }
+
+    /// Adds what another phase, at the same time, has measured.
+    pub(crate) fn add(&mut self, other: Self) -> Result<()> {
+        let steps = self.steps.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let others = other.steps.into_inner().unwrap_or_else(PoisonError::into_inner);
+        for (step, other) in steps.iter_mut().zip(others) {
+            step.latency.add(&other.latency)?;
+            step.arrived.add(&other.arrived);
+        }
+        Ok(())
     }
 
     /// Steps of messages so far: each is saved, pushed, and perhaps delivered.

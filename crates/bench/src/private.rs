@@ -16,7 +16,7 @@ use crate::progress::{Progress, all};
 use crate::report::Report;
 use crate::socket::{CONNECTING_AT_ONCE, connect};
 use crate::speech::{Speech, To};
-use crate::stage::{Crew, Stage};
+use crate::stage::{Crew, Ended, Stage};
 
 /// Loads a server with private messages. With `--baseline`, a second phase follows over the same
 /// connections: half of the load that was found, in an open loop.
@@ -28,11 +28,11 @@ pub async fn private(options: &PrivateOptions, place: &Place) -> Result<Report> 
     let pairs = connected(&authority, options.dialect, count, size, progress).await?;
     let (span, flow) = (&options.span, &options.flow);
     let (pairs, load) = phase(pairs, "private messages", span, flow, place, progress).await?;
-    let mut report = Report::private("private messages", place, options, load);
+    let mut report = Report::private("private messages", place, options, load.close());
     if options.target.baseline {
         let flow = Flow { rate: Some(half_of(&report.load)), ..flow.clone() };
         let (_pairs, load) = phase(pairs, "half the load", span, &flow, place, progress).await?;
-        report.half = Some(load);
+        report.half = Some(load.close());
     }
     Ok(report)
 }
@@ -53,7 +53,7 @@ pub async fn bare(options: &PrivateOptions, relay: &Place) -> Result<Report> {
     let pairs = all(pairs, CONNECTING_AT_ONCE, "pairs connected", progress).await?;
     let (span, flow) = (&options.span, &options.flow);
     let (_pairs, load) = phase(pairs, "bare relay", span, flow, relay, progress).await?;
-    Ok(Report::private("bare relay", relay, options, load))
+    Ok(Report::private("bare relay", relay, options, load.close()))
 }
 
 /// New users in pairs, connected.
@@ -89,7 +89,7 @@ pub(crate) async fn phase(
     flow: &Flow,
     place: &Place,
     progress: Progress,
-) -> Result<(Vec<Pair>, Load)> {
+) -> Result<(Vec<Pair>, Ended)> {
     let crew = Crew { tasks: pairs.len(), senders: pairs.len() };
     let stage = Stage::begin(name, crew, span, flow, place, progress)?;
     let tasks: Vec<_> = pairs

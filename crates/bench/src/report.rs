@@ -8,6 +8,7 @@ use crate::baseline::{Baseline, Ratios};
 use crate::group::Behaved;
 use crate::measure::Load;
 use crate::options::{GroupOptions, PrivateOptions};
+use crate::plot::{Drawn, page};
 use crate::process::Place;
 use crate::table::{heads, step, time, write_load};
 
@@ -15,6 +16,14 @@ use crate::table::{heads, step, time, write_load};
 pub trait Outcome: fmt::Display + Serialize {
     /// Whether nothing was lost, repeated, reordered or refused.
     fn is_clean(&self) -> bool;
+
+    /// The phases that a plot shows.
+    fn drawn(&self) -> Vec<Drawn<'_>>;
+
+    /// The figures as a page with drawings.
+    fn to_page(&self) -> String {
+        page("Nexo bench", &self.drawn(), &self.to_string())
+    }
 
     /// The figures as JSON, for people's eyes too.
     fn to_json(&self) -> serde_json::Result<String> {
@@ -115,6 +124,18 @@ impl Outcome for Report {
         let loads = [Some(&self.load), self.half.as_ref(), self.beside.as_ref(), relay];
         let readers_clean = self.readers.as_ref().is_none_or(Behaved::is_clean);
         readers_clean && loads.into_iter().flatten().all(|load| load.counters.is_clean())
+    }
+
+    fn drawn(&self) -> Vec<Drawn<'_>> {
+        let relay = self.baseline.as_ref().map(|baseline| &baseline.relay);
+        let phases = [
+            (self.name.as_str(), Some(&self.load)),
+            ("half the load", self.half.as_ref()),
+            ("beside readers who misbehave", self.beside.as_ref()),
+            ("bare relay", relay),
+        ];
+        let drawn = |(name, load): (_, Option<_>)| load.map(|load| Drawn { name, load });
+        phases.into_iter().filter_map(drawn).collect()
     }
 }
 

@@ -53,14 +53,41 @@ impl Stage {
     }
 
     /// Sums up, once all who took part are done.
-    pub(crate) async fn end(self, counters: Counters) -> Result<Load> {
+    pub(crate) async fn end(self, counters: Counters) -> Result<Ended> {
         self.beat.await?;
         self.watcher.abort();
         // Aborted on purpose: it would go on for the rest of its bar.
         drop(self.watcher.await);
         let cpu_seconds = self.meter.await?;
         let tally = Arc::into_inner(self.tally).context("somebody still measures")?;
-        Ok(tally.close(self.rate, cpu_seconds, counters))
+        Ok(Ended { tally, rate: self.rate, cpu_seconds, counters })
+    }
+}
+
+/// A phase that is over.
+pub(crate) struct Ended {
+    tally: Tally,
+    rate: Option<u64>,
+    cpu_seconds: Option<f64>,
+    counters: Counters,
+}
+
+impl Ended {
+    /// The figures.
+    pub(crate) fn close(self) -> Load {
+        self.tally.close(self.rate, self.cpu_seconds, self.counters)
+    }
+
+    /// Phases that ran at the same time, as one. They shared the server's processor time.
+    pub(crate) fn of_all(ended: Vec<Self>) -> Result<Self> {
+        let mut ended = ended.into_iter();
+        let mut first = ended.next().context("no phase")?;
+        for other in ended {
+            first.tally.add(other.tally)?;
+            first.rate = first.rate.zip(other.rate).map(|(one, two)| one + two);
+            first.counters.add(&other.counters);
+        }
+        Ok(first)
     }
 }
 

@@ -8,7 +8,8 @@ use anyhow::Context;
 use clap::Subcommand;
 use nexo_bench::options::Target;
 use nexo_bench::{
-    BareRelayOptions, CatchupOptions, ConnectOptions, GroupOptions, Outcome, Place, PrivateOptions,
+    BareRelayOptions, CatchupOptions, ConnectOptions, GroupOptions, MixedOptions, Outcome, Place,
+    PrivateOptions,
 };
 use tempfile::TempDir;
 use tokio::net::TcpListener;
@@ -21,6 +22,8 @@ pub(crate) enum Bench {
     Group(GroupOptions),
     /// Somebody comes back and wants what they missed.
     Catchup(CatchupOptions),
+    /// Pairs, groups, idle connections and people who come and go, at once.
+    Mixed(MixedOptions),
     /// Many connections that say nothing.
     Connect(ConnectOptions),
     /// The bare relay that `--baseline` compares with.
@@ -36,6 +39,7 @@ impl Bench {
             Self::Private(options) => runtime.block_on(private(&options)),
             Self::Group(options) => runtime.block_on(group(&options)),
             Self::Catchup(options) => runtime.block_on(catchup(&options)),
+            Self::Mixed(options) => runtime.block_on(mixed(&options)),
             Self::Connect(options) => runtime.block_on(connect(&options)),
             Self::BareRelay(options) => runtime.block_on(bare_relay(&options)),
         }
@@ -78,6 +82,13 @@ async fn catchup(options: &CatchupOptions) -> anyhow::Result<()> {
     show(&nexo_bench::catchup(options, &server.place).await?, &options.target)
 }
 
+async fn mixed(options: &MixedOptions) -> anyhow::Result<()> {
+    options.check()?;
+    let folder = folder()?;
+    let server = Loaded::new(&options.target, &folder)?;
+    show(&nexo_bench::mixed(options, &server.place).await?, &options.target)
+}
+
 async fn connect(options: &ConnectOptions) -> anyhow::Result<()> {
     options.check()?;
     let folder = folder()?;
@@ -103,6 +114,10 @@ fn show(report: &impl Outcome, target: &Target) -> anyhow::Result<()> {
         writeln!(out, "{}", report.to_json()?)?;
     } else {
         writeln!(out, "{report}")?;
+    }
+    if let Some(file) = &target.plot {
+        std::fs::write(file, report.to_page())
+            .with_context(|| format!("cannot write {}", file.display()))?;
     }
     anyhow::ensure!(report.is_clean(), "something was lost, repeated, reordered or refused");
     Ok(())

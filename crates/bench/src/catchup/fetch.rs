@@ -47,7 +47,11 @@ pub(super) async fn fetch(
         client: number,
         got: got.collect(),
         missing: options.messages,
-        counters: Counters { saved: options.messages, ..Counters::default() },
+        counters: Counters {
+            sent: options.messages,
+            saved: options.messages,
+            ..Counters::default()
+        },
     };
     let began = Instant::now();
     let (from_welcome, welcomed) = match options.way {

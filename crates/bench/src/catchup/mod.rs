@@ -18,6 +18,7 @@ use crate::ledger::Counters;
 use crate::measure::{Percentiles, histogram};
 use crate::options::CatchupOptions;
 use crate::pace::nanos;
+use crate::plot::Drawn;
 use crate::process::Place;
 use crate::progress::{Progress, all};
 use crate::report::Outcome;
@@ -108,6 +109,10 @@ fn sum_up(options: &CatchupOptions, place: &Place, fetched: &[Fetched]) -> Resul
 impl Outcome for Caught {
     fn is_clean(&self) -> bool {
         self.counters.is_clean()
+    }
+
+    fn drawn(&self) -> Vec<Drawn<'_>> {
+        Vec::new()
     }
 }
 

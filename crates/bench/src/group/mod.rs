@@ -24,13 +24,14 @@ use crate::options::{Flow, GroupOptions, Readers, Span};
 use crate::process::Place;
 use crate::progress::Progress;
 use crate::report::Report;
-use crate::stage::{Crew, Stage};
+use crate::stage::{Crew, Ended, Stage};
 
 use board::Board;
-pub(crate) use member::Member;
+use member::Member;
 pub use readers::Behaved;
-use readers::Misbehaving;
-pub(crate) use setup::{bare_room, gather};
+pub(crate) use readers::Misbehaving;
+use setup::bare_room;
+pub(crate) use setup::gather;
 
 /// Loads a server with a group's messages.
 pub async fn group(options: &GroupOptions, place: &Place) -> Result<Report> {
@@ -38,20 +39,18 @@ pub async fn group(options: &GroupOptions, place: &Place) -> Result<Report> {
     let authority = authority(&place.address)?;
     let progress = Progress::new(!options.target.json);
     let people = gather(&authority, options, progress).await?;
-    let members =
-        people.connect(options.dialect, options.online(), options.flow.size, progress).await?;
-    let mut room = Room { members, senders: options.senders, next: 0 };
+    let mut room = people.room(options, progress).await?;
     let (span, flow) = (&options.span, &options.flow);
     let readers = &options.readers;
     let first = if readers.beside { &Readers::default() } else { readers };
     let with = Misbehaving::connect(&people, first).await?;
     let (load, behaved) = room.phase("group messages", with, span, flow, place, progress).await?;
-    let mut report = Report::group("group messages", place, options, load);
+    let mut report = Report::group("group messages", place, options, load.close());
     report.readers = (first.count() > 0).then_some(behaved);
     if readers.beside {
         let with = Misbehaving::connect(&people, readers).await?;
         let (load, behaved) = room.phase("beside", with, span, flow, place, progress).await?;
-        (report.beside, report.readers) = (Some(load), Some(behaved));
+        (report.beside, report.readers) = (Some(load.close()), Some(behaved));
     }
     Ok(report)
 }
@@ -61,22 +60,26 @@ pub async fn bare_group(options: &GroupOptions, relay: &Place) -> Result<Load> {
     options.check()?;
     let progress = Progress::new(!options.target.json);
     let members = bare_room(&authority(&relay.address)?, options, progress).await?;
-    let mut room = Room { members, senders: options.senders, next: 0 };
+    let mut room = Room::new(members, options.senders);
     let flow = Flow { rate: None, burst: 1, ..options.flow.clone() };
     let nobody = Misbehaving::default();
     let phase = room.phase("bare broadcast", nobody, &options.span, &flow, relay, progress);
-    Ok(phase.await?.0)
+    Ok(phase.await?.0.close())
 }
 
 /// Members online, the senders first.
 pub(crate) struct Room {
-    pub(crate) members: Vec<Member>,
-    pub(crate) senders: usize,
+    members: Vec<Member>,
+    senders: usize,
     /// Numbers go on from phase to phase: a server knows the old ones.
-    pub(crate) next: u64,
+    next: u64,
 }
 
 impl Room {
+    fn new(members: Vec<Member>, senders: usize) -> Self {
+        Self { members, senders, next: 0 }
+    }
+
     /// Runs one phase, with readers who misbehave beside the others.
     pub(crate) async fn phase(
         &mut self,
@@ -86,7 +89,7 @@ impl Room {
         flow: &Flow,
         place: &Place,
         progress: Progress,
-    ) -> Result<(Load, Behaved)> {
+    ) -> Result<(Ended, Behaved)> {
         let crew = Crew { tasks: self.members.len(), senders: self.senders };
         let stage = Stage::begin(name, crew, span, flow, place, progress)?;
         let board = Arc::new(Board::new(self.senders, self.members.len() - 1, self.next));

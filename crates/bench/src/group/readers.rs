@@ -16,7 +16,6 @@ use tokio::time::sleep;
 use crate::group::board::Board;
 use crate::group::flapping::{Flapped, Flapper};
 use crate::group::setup::People;
-use crate::ledger::Counters;
 use crate::options::Readers;
 use crate::socket::Socket;
 use crate::speech::Speech;
@@ -51,14 +50,30 @@ impl Behaved {
     }
 
     /// Adds somebody who came and went.
-    pub(crate) fn add(&mut self, flapped: &Flapped) {
-        self.flapping += 1;
-        self.reconnects += flapped.reconnects;
-        self.flapping_heard += flapped.counters.pushed;
-        self.flapping_lost += flapped.lost;
-        let mut all = Counters { errors: std::mem::take(&mut self.errors), ..Counters::default() };
-        all.add(&flapped.counters);
-        self.errors = all.errors;
+    fn add(&mut self, flapped: Flapped) {
+        self.add_all(&Self {
+            flapping: 1,
+            reconnects: flapped.reconnects,
+            flapping_heard: flapped.counters.pushed,
+            flapping_lost: flapped.lost,
+            errors: flapped.counters.errors,
+            ..Self::default()
+        });
+    }
+
+    /// Adds those of another group.
+    pub(crate) fn add_all(&mut self, other: &Self) {
+        self.slow += other.slow;
+        self.slow_thrown_out += other.slow_thrown_out;
+        self.stuck += other.stuck;
+        self.stuck_thrown_out += other.stuck_thrown_out;
+        self.flapping += other.flapping;
+        self.reconnects += other.reconnects;
+        self.flapping_heard += other.flapping_heard;
+        self.flapping_lost += other.flapping_lost;
+        for (reason, count) in &other.errors {
+            *self.errors.entry(reason.clone()).or_default() += count;
+        }
     }
 }
 
@@ -158,7 +173,7 @@ impl Begun {
         }
         while let Some(ended) = self.flapping.join_next().await {
             match ended {
-                Ok(flapped) => behaved.add(&flapped),
+                Ok(flapped) => behaved.add(flapped),
                 Err(error) => *behaved.errors.entry(error.to_string()).or_default() += 1,
             }
         }

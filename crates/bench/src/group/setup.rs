@@ -8,12 +8,12 @@ use serde_json::{Value, json};
 use crate::accounts::{Account, register, sign_up};
 use crate::bare::Bare;
 use crate::dialect::Dialect;
-use crate::group::Member;
+use crate::group::{Member, Room};
 use crate::http::post;
 use crate::options::GroupOptions;
 use crate::progress::{Progress, all};
 use crate::socket::{CONNECTING_AT_ONCE, connect};
-use crate::speech::{Speech, To};
+use crate::speech::To;
 
 /// People whom one request may invite.
 const LOT: usize = 500;
@@ -53,20 +53,16 @@ pub(crate) async fn gather(
 }
 
 impl People {
-    /// The first ones connect.
-    pub(crate) async fn connect(
-        &self,
-        speech: Speech,
-        count: usize,
-        size: usize,
-        progress: Progress,
-    ) -> Result<Vec<Member>> {
-        let dialect = speech.dialect(To::Group(&self.group), size);
-        let connecting = self.accounts[..count].iter().map(|account| {
+    /// Those who read as they should connect.
+    pub(crate) async fn room(&self, options: &GroupOptions, progress: Progress) -> Result<Room> {
+        let speech = options.dialect;
+        let dialect = speech.dialect(To::Group(&self.group), options.flow.size);
+        let connecting = self.accounts[..options.online()].iter().map(|account| {
             let dialect = Arc::clone(&dialect);
             async move { Ok(Member::new(dialect, speech.connect(&self.authority, account).await?)) }
         });
-        all(connecting, CONNECTING_AT_ONCE, "members connected", progress).await
+        let members = all(connecting, CONNECTING_AT_ONCE, "members connected", progress).await?;
+        Ok(Room::new(members, options.senders))
     }
 }
 

@@ -3,16 +3,19 @@
 mod catchup;
 mod connect;
 mod group;
+mod mixed;
 mod private;
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 
 pub use catchup::{CatchupOptions, Way};
 pub use connect::ConnectOptions;
-pub use group::{GroupOptions, Readers};
+pub use group::{GroupOptions, Online, Readers};
+pub use mixed::MixedOptions;
 pub use private::PrivateOptions;
 
 /// More than this is not a benchmark any more.
@@ -30,6 +33,10 @@ pub struct Target {
     /// Print the report as JSON, and nothing else
     #[arg(long)]
     pub json: bool,
+
+    /// Also write the figures as a page with drawings, one HTML file
+    #[arg(long, value_name = "FILE.html")]
+    pub plot: Option<PathBuf>,
 
     /// Also measure the bare stack in this run, and compare
     #[arg(long)]
