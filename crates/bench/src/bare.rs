@@ -83,11 +83,13 @@ impl Dialect for Bare {
 fn understand(text: &str) -> Option<Incoming<'_>> {
     let id = text.get(ADDRESS_BYTES..HEAD_BYTES)?;
     let index: u64 = id.parse().ok()?;
-    // One conversation, and a relay refuses nothing: the number is the place.
+    // One sender, and a relay refuses nothing: the number is the place.
     let seq = index + 1;
     match text.as_bytes().first()? {
         b'S' => Some(Incoming::Saved { index, seq }),
-        b'M' | b'B' => Some(Incoming::Pushed { index, seq, id }),
+        b'M' => Some(Incoming::Pushed { index, seq, id }),
+        // A room has several senders, and nobody there who gives places.
+        b'B' => Some(Incoming::Pushed { index, seq: 0, id }),
         b'A' => Some(Incoming::Delivered { seq }),
         _ => None,
     }
@@ -135,7 +137,8 @@ mod tests {
         assert_eq!(heard(&pair, &delivered), [format!("{:?}", Incoming::Delivered { seq: 8 })]);
         assert_eq!(heard(&pair, &Message::text("S")), ["Unreadable"]);
         let room = Bare::room(3, 10);
-        assert_eq!(heard(&room, &room.message(7)), [pushed.as_str()]);
+        let pushed = format!("{:?}", Incoming::Pushed { index: 7, seq: 0, id });
+        assert_eq!(heard(&room, &room.message(7)), [pushed]);
         assert_eq!(room.delivered(id), None);
     }
 }

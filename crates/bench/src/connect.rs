@@ -115,7 +115,7 @@ where
     let since = Instant::now();
     let sockets = all(connecting, CONNECTING_AT_ONCE, "connections", progress).await?;
     let seconds = since.elapsed().as_secs_f64();
-    sockets.into_iter().for_each(|socket| idle.keep(socket));
+    idle.extend(sockets);
     sleep(SETTLE).await;
     let memory_bytes = before.zip(place.resident_bytes());
     #[expect(clippy::cast_precision_loss, reason = "bytes and counts of one process")]
@@ -152,9 +152,11 @@ impl Default for Idle {
 }
 
 impl Idle {
-    /// One more.
-    pub(crate) fn keep(&mut self, socket: Socket) {
-        self.keepers.spawn(keep(socket, self.stop.subscribe()));
+    /// More of them.
+    pub(crate) fn extend(&mut self, sockets: Vec<Socket>) {
+        for socket in sockets {
+            self.keepers.spawn(keep(socket, self.stop.subscribe()));
+        }
     }
 
     /// Asks every one whether it is still there; what happened to those who are not.

@@ -56,7 +56,7 @@ pub async fn mixed(options: &MixedOptions, place: &Place) -> Result<Mixed> {
     let users = sign_up(authority, options.idle, progress).await?;
     let connecting = users.iter().map(|user| Speech::Typed.connect(authority, user));
     let sockets = all(connecting, CONNECTING_AT_ONCE, "idle connections", progress).await?;
-    sockets.into_iter().for_each(|socket| idle.keep(socket));
+    idle.extend(sockets);
     let flow = options.private_flow();
     let pairs =
         private::connected(authority, Speech::Typed, options.pairs, flow.size, progress).await?;
@@ -74,7 +74,9 @@ pub async fn mixed(options: &MixedOptions, place: &Place) -> Result<Mixed> {
     let ((_pairs, private), groups) = tokio::try_join!(private, try_join_all(groups))?;
     let (ended, behaved): (Vec<_>, Vec<_>) = groups.into_iter().unzip();
     let mut readers = Behaved::default();
-    behaved.iter().for_each(|it| readers.add_all(it));
+    for it in &behaved {
+        readers.add_all(it);
+    }
     Ok(Mixed {
         target: place.address.clone(),
         pairs: options.pairs,

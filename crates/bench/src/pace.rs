@@ -180,7 +180,7 @@ mod tests {
 
     fn burst(rate: Option<u64>, burst: u64) -> Plan {
         let (warmup, duration) = (Duration::from_secs(1), Duration::from_secs(2));
-        let span = Span { warmup, duration, ..Span::default() };
+        let span = Span { duration, warmup, ..Span::default() };
         Plan::begin(Crew { tasks: 2, senders: 2 }, &span, &Flow { rate, burst, ..Flow::default() })
     }
 

@@ -54,7 +54,7 @@ impl ConnectOptions {
             sockets <= CONNECTIONS_MAX,
             "at most {CONNECTIONS_MAX} connections, and these are {sockets}"
         );
-        let tokens_last = Duration::from_secs(1500);
+        let tokens_last = Duration::from_mins(25);
         ensure!(self.hold <= tokens_last, "--hold is at most 1500: tokens die after 1800 seconds");
         self.span.check()?;
         self.flow.check()

@@ -72,8 +72,8 @@ impl Dialect for DottedBinary {
 fn read_frame(bytes: &[u8]) -> Option<Incoming<'_>> {
     let (mut cmd, mut code, mut payload) = ("", 0, &[][..]);
     let mut fields = Fields(bytes);
-    while let Some((number, field)) = fields.next()? {
-        match (number, field) {
+    while !fields.is_empty() {
+        match fields.next()? {
             (1, Field::Bytes(bytes)) => cmd = str::from_utf8(bytes).ok()?,
             (2, Field::Bytes(bytes)) => payload = bytes,
             (4, Field::Number(number)) => code = i32::try_from(number).ok()?,
@@ -84,8 +84,8 @@ fn read_frame(bytes: &[u8]) -> Option<Incoming<'_>> {
     let id_field = if cmd == "chat.message" { 1 } else { 2 };
     let mut known = Payload::default();
     let mut fields = Fields(payload);
-    while let Some((number, field)) = fields.next()? {
-        match (number, field) {
+    while !fields.is_empty() {
+        match fields.next()? {
             (20, Field::Number(seq)) => known.seq = Some(seq),
             (22, Field::Bytes(bytes)) => known.client_msg_id = Some(str::from_utf8(bytes).ok()?),
             (100, Field::Bytes(bytes)) => known.reason = Some(str::from_utf8(bytes).ok()?),
@@ -135,11 +135,12 @@ enum Field<'a> {
 struct Fields<'a>(&'a [u8]);
 
 impl<'a> Fields<'a> {
-    /// The next field, or that there is none; nothing if the bytes make no sense.
-    fn next(&mut self) -> Option<Option<(u64, Field<'a>)>> {
-        if self.0.is_empty() {
-            return Some(None);
-        }
+    fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The next field; nothing if the bytes make no sense.
+    fn next(&mut self) -> Option<(u64, Field<'a>)> {
         let key = self.varint()?;
         let field = match key & 7 {
             0 => Field::Number(self.varint()?),
@@ -151,7 +152,7 @@ impl<'a> Fields<'a> {
             }
             _ => return None,
         };
-        Some(Some((key >> 3, field)))
+        Some((key >> 3, field))
     }
 
     fn varint(&mut self) -> Option<u64> {
