@@ -26,6 +26,21 @@ pub(crate) struct Member {
     socket: Socket,
 }
 
+/// What a member took from one phase.
+pub(crate) struct Took {
+    counters: Counters,
+    check: Check,
+    sender: Option<usize>,
+}
+
+impl Took {
+    /// Sums up, once everybody is done: whoever was thrown out early misses what came after.
+    pub(crate) fn close(mut self, board: &Board) -> Counters {
+        self.counters.lost = self.check.missing(board, self.sender);
+        self.counters
+    }
+}
+
 /// What a member knows in one phase.
 struct Turn<'a> {
     board: &'a Board,
@@ -54,7 +69,7 @@ impl Member {
         board: &Board,
         plan: &Plan,
         tally: &Tally,
-    ) -> Counters {
+    ) -> Took {
         let mut turn = Turn {
             board,
             plan,
@@ -79,8 +94,7 @@ impl Member {
         plan.finished();
         tally.record(&mut turn.samples);
         turn.counters.unanswered = turn.unanswered.len() as u64;
-        turn.counters.lost = turn.check.missing(board, turn.sender);
-        turn.counters
+        Took { counters: turn.counters, check: turn.check, sender: turn.sender }
     }
 }
 

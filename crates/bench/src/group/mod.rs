@@ -101,16 +101,20 @@ impl Room {
                 let (plan, tally) = (Arc::clone(&stage.plan), Arc::clone(&stage.tally));
                 let board = Arc::clone(&board);
                 tokio::spawn(async move {
-                    let counters = member.run(number, &board, &plan, &tally).await;
-                    (member, counters)
+                    let took = member.run(number, &board, &plan, &tally).await;
+                    (member, took)
                 })
             })
             .collect();
-        let mut counters = Counters::default();
+        let mut all_took = Vec::with_capacity(tasks.len());
         for task in tasks {
-            let (member, counted) = task.await?;
+            let (member, took) = task.await?;
             self.members.push(member);
-            counters.add(&counted);
+            all_took.push(took);
+        }
+        let mut counters = Counters::default();
+        for took in all_took {
+            counters.add(&took.close(&board));
         }
         self.next = board.next();
         let behaved = with.end().await;
