@@ -1,19 +1,14 @@
 //! A group on a server in the typed dialect that misbehaves as told: each fault must be found and
 //! counted, and nothing else. Fails on wrong counts, never on time.
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
+mod typed_server;
+
 use std::time::Duration;
 
-use axum::extract::State;
-use axum::extract::ws::{Message, WebSocket, WebSocketUpgrade};
-use axum::routing::{get, post};
-use axum::{Json, Router};
 use nexo_bench::options::{Flow, Online, Readers, Span, Target};
-use nexo_bench::{Counters, GroupOptions, Place, Speech, group};
+use nexo_bench::{Counters, GroupOptions, Speech, group};
 use serde_json::{Value, json};
-use tokio::net::TcpListener;
-use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
+use typed_server::{Manner, People, Speaker, serve};
 
 /// What is done to messages, by their number, for the last member alone. Everything else is done
 /// right.
@@ -28,97 +23,36 @@ struct Faults {
     closed: Option<u64>,
 }
 
-type Queue = UnboundedSender<Value>;
-
-#[derive(Clone, Default)]
-struct Server {
-    faults: Faults,
-    users: Arc<Mutex<BTreeMap<String, Queue>>>,
-}
-
-impl Server {
-    fn hear(&self, user: &str, frame: &Value, seq: &mut u64, held: &mut Option<Value>) {
+impl Manner for Faults {
+    fn hear(&self, people: &People, by: &mut Speaker, frame: &Value) {
         if frame["type"] != "GROUP_CHAT" {
             return;
         }
-        *seq += 1;
-        let number = frame["clientMsgId"].as_str().expect("a number");
-        let index: u64 = number.parse().expect("a number");
+        by.seq += 1;
+        let (seq, number) = (by.seq, frame["clientMsgId"].as_str().expect("a number"));
         let push = |id: u64| {
             json!({ "type": "GROUP_CHAT", "clientMsgId": number, "msgSeq": seq.to_string(),
                 "serverMsgId": id.to_string(), "body": frame["body"] })
         };
-        let saved = json!({ "type": "ACK", "ackType": "saved", "clientMsgId": number, "msgSeq": seq.to_string() });
-        let users = self.users.lock().expect("no panic");
-        users[user].send(saved).expect("connected");
-        let (victim, others) = {
-            let mut others: Vec<_> = users.iter().filter(|(name, _)| *name != user).collect();
-            (others.pop().expect("somebody hears").1, others)
-        };
-        for (_, queue) in others {
-            queue.send(push(*seq)).expect("connected");
+        let saved = json!({ "type": "ACK", "ackType": "saved", "clientMsgId": number,
+            "msgSeq": seq.to_string() });
+        people.tell(&by.user, saved);
+        let mut others = people.names();
+        others.retain(|name| *name != by.user);
+        let victim = others.pop().expect("somebody hears");
+        for other in others {
+            people.tell(&other, push(seq));
         }
-        let is = |fault: Option<u64>| fault == Some(index);
-        let id = if is(self.faults.id_repeated) { *seq - 1 } else { *seq };
-        if is(self.faults.closed) {
-            victim.send(Value::Null).expect("connected");
-        } else if is(self.faults.pushed_late) {
-            *held = Some(push(id));
-        } else if !is(self.faults.never_pushed) {
-            let count = 1 + usize::from(is(self.faults.pushed_twice));
-            // Whoever was closed hears nothing more, which is the fault.
-            (0..count).for_each(|_| drop(victim.send(push(id))));
-            held.take().into_iter().for_each(|late| drop(victim.send(late)));
-        }
-    }
-}
-
-async fn serve(faults: Faults) -> Place {
-    let ok = || async { Json(json!({ "code": 0, "message": "ok", "data": { "group_id": "g" } })) };
-    // The user's name is their token.
-    let login = |Json(form): Json<Value>| async move {
-        Json(json!({ "code": 0, "message": "ok", "data": { "token": form["user_id"] } }))
-    };
-    let app = Router::new()
-        .route("/user/register", post(ok))
-        .route("/auth/login", post(login))
-        .route("/group/create", post(ok))
-        .route("/group/invite", post(ok))
-        .route(
-            "/ws",
-            get(|State(server): State<Server>, upgrade: WebSocketUpgrade| async {
-                upgrade.on_upgrade(|socket| session(server, socket))
-            }),
-        )
-        .with_state(Server { faults, ..Server::default() });
-    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
-    let place = Place::at(format!("http://{}", listener.local_addr().expect("an address")));
-    tokio::spawn(async move { axum::serve(listener, app).await });
-    place
-}
-
-async fn session(server: Server, mut socket: WebSocket) {
-    let (queue, mut waiting) = unbounded_channel();
-    let (mut user, mut seq, mut held) = (String::new(), 0, None);
-    loop {
-        tokio::select! {
-            frame = socket.recv() => {
-                let Some(Ok(Message::Text(text))) = frame else { return };
-                let frame: Value = serde_json::from_str(&text).expect("JSON");
-                if frame["type"] == "AUTH" {
-                    frame["token"].as_str().expect("a token").clone_into(&mut user);
-                    server.users.lock().expect("no panic").insert(user.clone(), queue.clone());
-                    queue.send(json!({ "type": "AUTH_OK", "from": user })).expect("own queue");
-                } else {
-                    server.hear(&user, &frame, &mut seq, &mut held);
-                }
-            }
-            Some(frame) = waiting.recv() => {
-                let text = Message::Text(frame.to_string().into());
-                if frame.is_null() || socket.send(text).await.is_err() {
-                    return;
-                }
-            }
+        let is = |fault: Option<u64>| fault.is_some() && fault == number.parse().ok();
+        let id = if is(self.id_repeated) { seq - 1 } else { seq };
+        if is(self.closed) {
+            people.tell(&victim, Value::Null);
+        } else if is(self.pushed_late) {
+            by.held = Some(push(id));
+        } else if !is(self.never_pushed) {
+            let count = 1 + usize::from(is(self.pushed_twice));
+            (0..count).for_each(|_| people.tell(&victim, push(id)));
+            by.held.take().into_iter().for_each(|late| people.tell(&victim, late));
         }
     }
 }
