@@ -1,12 +1,13 @@
 //! Sockets with small buffers.
 
+use std::io;
 use std::pin::Pin;
 use std::task::{self, Poll};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
 use futures_util::Sink;
-use tokio::net::TcpStream;
+use tokio::net::{TcpSocket, TcpStream, lookup_host};
 use tokio::time::timeout;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
@@ -17,6 +18,8 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 /// The library's default of 128 KiB costs a third of the throughput and 250 MB at 1,000 sockets.
 const BUFFER_BYTES: usize = 4096;
 
+/// What the kernel keeps for somebody who reads little.
+const NARROW_BYTES: u32 = 4096;
 /// Handshakes at once: more than a listener's backlog would only be dropped and repeated.
 pub(crate) const CONNECTING_AT_ONCE: usize = 64;
 
@@ -25,8 +28,28 @@ pub(crate) type Socket = WebSocketStream<TcpStream>;
 
 /// Connects to a path of the server.
 pub(crate) async fn connect(authority: &str, path: &str) -> Result<Socket> {
+    open(authority, path, TcpStream::connect(authority)).await
+}
+
+/// Connects with a small buffer in the kernel, so that a server soon notices who does not read.
+pub(crate) async fn connect_narrow(authority: &str, path: &str) -> Result<Socket> {
+    let stream = async {
+        let address = lookup_host(authority).await?.next();
+        let address = address.ok_or_else(|| io::Error::other("no such host"))?;
+        let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
+        socket.set_recv_buffer_size(NARROW_BYTES)?;
+        socket.connect(address).await
+    };
+    open(authority, path, stream).await
+}
+
+async fn open(
+    authority: &str,
+    path: &str,
+    stream: impl Future<Output = io::Result<TcpStream>>,
+) -> Result<Socket> {
     let handshake = async {
-        let stream = TcpStream::connect(authority).await?;
+        let stream = stream.await?;
         stream.set_nodelay(true)?;
         let config = WebSocketConfig::default()
             .read_buffer_size(BUFFER_BYTES)

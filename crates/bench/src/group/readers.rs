@@ -17,7 +17,7 @@ use crate::group::board::Board;
 use crate::group::flapping::{Flapped, Flapper};
 use crate::group::setup::People;
 use crate::options::Readers;
-use crate::socket::Socket;
+use crate::socket::{Socket, connect_narrow};
 use crate::speech::Speech;
 
 /// What became of them.
@@ -114,7 +114,8 @@ impl Misbehaving {
         let mut sockets = async |count: usize| {
             let mut sockets = Vec::with_capacity(count);
             for account in accounts.by_ref().take(count) {
-                sockets.push(Speech::Typed.connect(&people.authority, account).await?);
+                let socket = connect_narrow(&people.authority, "/ws").await?;
+                sockets.push(Speech::Typed.enter(socket, account).await?);
             }
             anyhow::Ok(sockets)
         };

@@ -58,14 +58,19 @@ impl Speech {
         }
     }
 
-    /// Connects, says who it is, and waits for the welcome.
+    /// Connects and enters.
     pub(crate) async fn connect(self, authority: &str, account: &Account) -> Result<Socket> {
         let path = match self {
             Self::Numbered => numbered_path(account, "go"),
             Self::NumberedNested => numbered_path(account, "js"),
             _ => "/ws".to_owned(),
         };
-        let mut socket = connect(authority, &path).await?;
+        let socket = connect(authority, &path).await?;
+        self.enter(socket, account).await
+    }
+
+    /// Says who it is, and waits for the welcome.
+    pub(crate) async fn enter(self, mut socket: Socket, account: &Account) -> Result<Socket> {
         socket.send(self.hello(account)).await?;
         let welcome = timeout(PATIENCE, self.welcome(&mut socket)).await;
         welcome.context("no welcome in time")??;
