@@ -22,7 +22,9 @@ pub trait Outcome: fmt::Display + Serialize {
 
     /// The figures as a page with drawings.
     fn to_page(&self) -> String {
-        page("Nexo bench", &self.drawn(), &self.to_string())
+        let told = self.to_string();
+        let title = told.lines().next().unwrap_or_default();
+        page(title, &self.drawn(), &told)
     }
 
     /// The figures as JSON, for people's eyes too.

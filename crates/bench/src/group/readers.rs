@@ -11,7 +11,7 @@ use futures_util::{FutureExt, StreamExt};
 use serde::Serialize;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
 use crate::group::board::Board;
 use crate::group::flapping::{Flapped, Flapper};
@@ -19,6 +19,9 @@ use crate::group::setup::People;
 use crate::options::Readers;
 use crate::socket::{Socket, connect_narrow};
 use crate::speech::Speech;
+
+/// Somebody to whom nothing comes for so long has read all there is.
+const SILENCE: Duration = Duration::from_secs(1);
 
 /// What became of them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -159,16 +162,10 @@ impl Begun {
     /// The load is over: those who flap come back once more and catch up.
     pub(crate) async fn end(mut self) -> Behaved {
         self.stop.send_replace(true);
-        let mut behaved = Behaved {
-            slow: self.slow_count,
-            stuck: self.stuck.len(),
-            stuck_thrown_out: self
-                .stuck
-                .iter_mut()
-                .filter_map(|it| is_closed(it).then_some(()))
-                .count(),
-            ..Behaved::default()
-        };
+        let mut behaved =
+            Behaved { slow: self.slow_count, stuck: self.stuck.len(), ..Behaved::default() };
+        let stuck: JoinSet<bool> = self.stuck.into_iter().map(is_closed).collect();
+        behaved.stuck_thrown_out = stuck.join_all().await.into_iter().filter(|it| *it).count();
         while let Some(ended) = self.slow.join_next().await {
             behaved.slow_thrown_out += usize::from(ended.unwrap_or_default());
         }
@@ -191,16 +188,16 @@ async fn read_slowly(mut socket: Socket, pause: Duration, stopped: watch::Receiv
             return true;
         }
     }
-    is_closed(&mut socket)
+    is_closed(socket).await
 }
 
-/// Whether a socket was closed by the server, read to where it has nothing more to say.
-fn is_closed(socket: &mut Socket) -> bool {
+/// Whether a socket was closed by the server. What it has not read comes first, and may be much.
+async fn is_closed(mut socket: Socket) -> bool {
     loop {
-        match socket.next().now_or_never() {
-            None => return false,
-            Some(None | Some(Err(_))) => return true,
-            Some(Some(Ok(_))) => {}
+        match timeout(SILENCE, socket.next()).await {
+            Err(_) => return false,
+            Ok(None | Some(Err(_))) => return true,
+            Ok(Some(Ok(_))) => {}
         }
     }
 }

@@ -59,7 +59,8 @@ pub struct Readers {
     #[arg(long, value_name = "N", default_value_t = 5)]
     pub slow_frames: u32,
 
-    /// Further members who never read after connecting
+    /// Further members who never read after connecting; a server notices once the kernel's buffers
+    /// are full, which takes up to 4 MB each
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub stuck: usize,
 
