@@ -17,24 +17,33 @@ use crate::process::Place;
 pub struct Baseline {
     /// The same load on the bare relay.
     pub relay: Load,
+    /// The bare relay at the rate of the server's half load: how evenly this machine answers with
+    /// nothing to do.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub relay_half: Option<Load>,
     /// Append and fdatasync, by batch size; not measured for groups.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub disk: Vec<DiskRow>,
 }
 
-/// Measures a bare relay (see [`serve_bare_relay`](crate::serve_bare_relay)), in a closed loop, then
-/// the disk that the folder is on.
+/// Measures a bare relay (see [`serve_bare_relay`](crate::serve_bare_relay)), in a closed loop and at
+/// the rate of the half load, then the disk that the folder is on.
 pub async fn baseline(
     options: &PrivateOptions,
+    half: Option<&Load>,
     relay: &Place,
     disk_folder: &Path,
 ) -> Result<Baseline> {
-    let flow = Flow { rate: None, ..options.flow.clone() };
-    let options = PrivateOptions { flow, ..options.clone() };
-    let relay = bare(&options, relay).await?.load;
+    let at =
+        |rate| PrivateOptions { flow: Flow { rate, ..options.flow.clone() }, ..options.clone() };
+    let closed = bare(&at(None), relay).await?.load;
+    let relay_half = match half.and_then(|half| half.rate_wanted) {
+        Some(rate) => Some(bare(&at(Some(rate)), relay).await?.load),
+        None => None,
+    };
     let folder = disk_folder.to_owned();
     let disk = tokio::task::spawn_blocking(move || bare_disk::measure(&folder)).await??;
-    Ok(Baseline { relay, disk })
+    Ok(Baseline { relay: closed, relay_half, disk })
 }
 
 /// Ratios to the baselines, by their names in QUALITY.md.
@@ -47,6 +56,9 @@ pub struct Ratios {
     pub p3_fan_out: Option<f64>,
     /// p99 of ACK(saved) at half the load ÷ p99 of the bare disk.
     pub p2_latency: Option<f64>,
+    /// The same ÷ p99 of the bare relay at the same rate.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub p2_beside_relay: Option<f64>,
     /// The bare disk's batch that `p2_latency` is taken with.
     pub disk_batch: Option<usize>,
 }
@@ -56,11 +68,14 @@ impl Ratios {
     pub fn of(load: &Load, half: Option<&Load>, baseline: &Baseline, disk_batch: usize) -> Self {
         let nearest = baseline.disk.iter().min_by_key(|row| row.batch.abs_diff(disk_batch));
         let p2 = half.zip(nearest).map(|(half, row)| half.saved.p99_us / row.commit.p99_us);
+        let beside = half.zip(baseline.relay_half.as_ref());
+        let beside = beside.map(|(half, relay)| half.saved.p99_us / relay.saved.p99_us);
         let closed = load.rate_wanted.is_none();
         let p1 = load.saved_per_second / baseline.relay.saved_per_second;
         Self {
             p1_throughput: (closed && p1.is_finite()).then_some(p1),
             p2_latency: p2.filter(|ratio| ratio.is_finite()),
+            p2_beside_relay: beside.filter(|ratio| ratio.is_finite()),
             disk_batch: nearest.map(|row| row.batch),
             p3_fan_out: None,
         }

@@ -114,7 +114,7 @@ impl Report {
     #[must_use]
     pub fn with_broadcast(mut self, relay: Load) -> Self {
         self.ratios = Some(Ratios::of_group(&self.load, &relay));
-        self.baseline = Some(Baseline { relay, disk: Vec::new() });
+        self.baseline = Some(Baseline { relay, relay_half: None, disk: Vec::new() });
         self
     }
 }
@@ -123,18 +123,21 @@ impl Outcome for Report {
     /// The relay's phase counts too: a baseline that loses messages is no baseline.
     fn is_clean(&self) -> bool {
         let relay = self.baseline.as_ref().map(|baseline| &baseline.relay);
-        let loads = [Some(&self.load), self.half.as_ref(), self.beside.as_ref(), relay];
+        let relay_half = self.baseline.as_ref().and_then(|it| it.relay_half.as_ref());
+        let loads = [Some(&self.load), self.half.as_ref(), self.beside.as_ref(), relay, relay_half];
         let readers_clean = self.readers.as_ref().is_none_or(Behaved::is_clean);
         readers_clean && loads.into_iter().flatten().all(|load| load.counters.is_clean())
     }
 
     fn drawn(&self) -> Vec<Drawn<'_>> {
         let relay = self.baseline.as_ref().map(|baseline| &baseline.relay);
+        let relay_half = self.baseline.as_ref().and_then(|it| it.relay_half.as_ref());
         let phases = [
             (self.name.as_str(), Some(&self.load)),
             ("half the load", self.half.as_ref()),
             ("beside readers who misbehave", self.beside.as_ref()),
             ("bare relay", relay),
+            ("bare relay at half the load", relay_half),
         ];
         let drawn = |(name, load): (_, Option<_>)| load.map(|load| Drawn { name, load });
         phases.into_iter().filter_map(drawn).collect()
@@ -160,6 +163,9 @@ impl fmt::Display for Report {
         }
         if let Some(baseline) = &self.baseline {
             write_load(f, "bare relay", self.window, &baseline.relay)?;
+            if let Some(relay) = &baseline.relay_half {
+                write_load(f, "bare relay at half the load", self.window, relay)?;
+            }
             write_disk(f, baseline)?;
         }
         if let Some(beside) = &self.beside {
@@ -198,6 +204,9 @@ fn write_ratios(f: &mut fmt::Formatter<'_>, ratios: &Ratios) -> fmt::Result {
              (goal: at most 5.00)"
         )?;
     }
+    if let Some(ratio) = ratios.p2_beside_relay {
+        writeln!(f, "   the same ÷ the bare relay's p99 at the same rate: {ratio:.2}")?;
+    }
     if let Some(ratio) = ratios.p3_fan_out {
         writeln!(f, "P3 pushed/s ÷ bare broadcast/s: {ratio:.2} (goal: at least 0.70)")?;
     }
@@ -226,7 +235,7 @@ mod tests {
             commit: Percentiles { p99_us, ..Percentiles::default() },
         };
         let disk = vec![row(1, 500.0), row(64, 1000.0), row(256, 2000.0)];
-        report.with_baseline(Baseline { relay: load(400.0, 1.0), disk })
+        report.with_baseline(Baseline { relay: load(400.0, 1.0), relay_half: None, disk })
     }
 
     #[test]
@@ -235,6 +244,7 @@ mod tests {
         let wanted = Ratios {
             p1_throughput: Some(0.75),
             p2_latency: Some(4.0),
+            p2_beside_relay: None,
             disk_batch: Some(64),
             p3_fan_out: None,
         };

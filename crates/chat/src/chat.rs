@@ -93,7 +93,7 @@ impl Chat {
         Ok(Answer::Now(match command {
             Command::Send(outgoing) => {
                 let saved = send::send(self, &session.caller, outgoing).await?;
-                return Ok(Answer::Later(Box::pin(async move { Ok(Reply::Saved(saved.await?)) })));
+                return Ok(Answer::Later(saved));
             }
             Command::Acknowledge(ack) => {
                 read::acknowledge(self, &session.caller, &ack).await?;

@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::Boxed;
 use crate::ids::{
     ClientMsgId, ConnectionId, ConversationId, GroupId, LoginId, MessageId, Millis, Seq, UserId,
 };
 use crate::membership::JoinRequest;
 use crate::model::{Caller, Change, Content, CursorKind, Message, Receive};
 use crate::query::{Found, Query};
-use crate::reason::{Error, Reason};
+use crate::reason::Reason;
+use crate::send::Saving;
 
 /// What a frame asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -138,7 +138,7 @@ pub enum Answer {
     /// Here it is.
     Now(Reply),
     /// It will come. The order of the commands is already decided.
-    Later(Boxed<'static, Result<Reply, Error>>),
+    Later(Saving),
 }
 
 /// What happened, told to everybody concerned. A hint: the store is the truth.

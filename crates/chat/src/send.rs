@@ -2,11 +2,12 @@
 //! (see [`crate::announce`]), so a sender who disconnects takes nothing away from the receiver.
 
 use std::collections::BTreeSet;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 
 use bytes::Bytes;
 
-use crate::Boxed;
 use crate::chat::Chat;
 use crate::command::{Outgoing, Saved, Target};
 use crate::ids::{ConnectionId, ConversationId, MessageId, UserId};
@@ -14,15 +15,30 @@ use crate::invariants::visible;
 use crate::model::{Caller, Content, Draft, Message, ReplyTo};
 use crate::policy::send::{Facts, Permit, may_repeat, may_send};
 use crate::reason::{Error, Reason};
-use crate::store::Appended;
+use crate::store::{Appended, Stored};
 
-/// Sends a message. When this returns, the message has its place in the order; the inner future
-/// gives the answer once it is durable.
-pub async fn send(
-    chat: &Chat,
-    caller: &Caller,
-    mut outgoing: Outgoing,
-) -> Result<Boxed<'static, Result<Saved, Error>>, Error> {
+/// A message that has its place in the order; the answer comes once it is durable.
+pub struct Saving {
+    appended: Stored<'static, Appended>,
+    as_sent: Bytes,
+}
+
+impl Future for Saving {
+    type Output = Result<Saved, Error>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let appended = std::task::ready!(self.appended.as_mut().poll(cx))?;
+        Poll::Ready(match appended {
+            Appended::Stored(message) => Ok(saved(message, &self.as_sent, false)),
+            Appended::Duplicate(message) => Ok(saved(message, &self.as_sent, true)),
+            Appended::Conflict => Err(Reason::ClientMsgIdConflict.into()),
+            Appended::Refused(reason) => Err(reason.into()),
+        })
+    }
+}
+
+/// Sends a message. When this returns, the message has its place in the order.
+pub async fn send(chat: &Chat, caller: &Caller, mut outgoing: Outgoing) -> Result<Saving, Error> {
     if !chat.sends.take(caller.user.clone(), chat.clock.ticks()) {
         return Err(Reason::TooManyRequests.into());
     }
@@ -48,7 +64,7 @@ fn append(
     conversation: ConversationId,
     outgoing: Outgoing,
     permit: Permit,
-) -> Boxed<'static, Result<Saved, Error>> {
+) -> Saving {
     let cleaned = chat.rules.words.as_ref().and_then(|words| words.clean(&outgoing.content));
     let as_sent = outgoing.content.body.clone();
     let draft = Draft {
@@ -61,15 +77,7 @@ fn append(
         origin,
         marks_read: outgoing.marks_read,
     };
-    let appended = chat.store.append(permit, draft);
-    Box::pin(async move {
-        match appended.await? {
-            Appended::Stored(message) => Ok(saved(message, &as_sent, false)),
-            Appended::Duplicate(message) => Ok(saved(message, &as_sent, true)),
-            Appended::Conflict => Err(Reason::ClientMsgIdConflict.into()),
-            Appended::Refused(reason) => Err(reason.into()),
-        }
-    })
+    Saving { appended: chat.store.append(permit, draft), as_sent }
 }
 
 /// Asks the policy. What is stored already may be sent again, even by somebody who is not let in any

@@ -10,7 +10,8 @@ use bytes::Bytes;
 use futures_util::stream::FuturesOrdered;
 use futures_util::{Sink, Stream, StreamExt};
 use nexo_chat::command::Reply;
-use nexo_chat::{Boxed, Error, Reason};
+use nexo_chat::send::Saving;
+use nexo_chat::{Error, Reason};
 use nexo_wire::dialect::Echo;
 use tokio_tungstenite::tungstenite;
 
@@ -30,6 +31,26 @@ pub(crate) struct Answered {
     pub(crate) since: Instant,
     /// How it went.
     pub(crate) result: Result<Reply, Error>,
+}
+
+/// A save under way.
+pub(crate) struct Saved {
+    /// What the frame was called; taken when the answer is there.
+    pub(crate) echo: Option<Echo>,
+    /// When it was read.
+    pub(crate) since: Instant,
+    /// What is awaited.
+    pub(crate) saving: Saving,
+}
+
+impl Future for Saved {
+    type Output = Answered;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Answered> {
+        let saved = std::task::ready!(Pin::new(&mut self.saving).poll(cx));
+        let echo = self.echo.take().unwrap_or_default();
+        Poll::Ready(Answered { echo, since: self.since, result: saved.map(Reply::Saved) })
+    }
 }
 
 /// What a session has to handle next.
@@ -57,7 +78,7 @@ pub(crate) enum Next {
 pub(crate) struct Pump {
     pub(crate) socket: WebSocket,
     pub(crate) connection: Arc<Connection>,
-    pub(crate) answers: FuturesOrdered<Boxed<'static, Answered>>,
+    pub(crate) answers: FuturesOrdered<Saved>,
     measures: Arc<Measures>,
     needs_flush: bool,
     turns: usize,

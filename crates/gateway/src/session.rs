@@ -23,7 +23,7 @@ use crate::gateway::{Counted, Gateway};
 use crate::measure::Measures;
 use crate::opening::{Opened, open};
 use crate::present::Present;
-use crate::pump::{Answered, Next, Pump};
+use crate::pump::{Answered, Next, Pump, Saved};
 use crate::strikes::Strikes;
 
 /// How a socket came.
@@ -245,9 +245,8 @@ impl Session {
                 self.reply(&reply, &echo, now);
                 Ok(())
             }
-            Ok(Answer::Later(answer)) => {
-                let answered = async move { Answered { echo, since, result: answer.await } };
-                self.pump.answers.push_back(Box::pin(answered));
+            Ok(Answer::Later(saving)) => {
+                self.pump.answers.push_back(Saved { echo: Some(echo), since, saving });
                 Ok(())
             }
             Err(error) => self.failed(&error, &echo, now),

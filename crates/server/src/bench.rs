@@ -55,7 +55,8 @@ async fn private(options: &PrivateOptions) -> anyhow::Result<()> {
     };
     if options.target.baseline {
         let relay = Started::relay()?;
-        let baseline = nexo_bench::baseline(options, &relay.place(), folder.path()).await?;
+        let half = report.half.as_ref();
+        let baseline = nexo_bench::baseline(options, half, &relay.place(), folder.path()).await?;
         report = report.with_baseline(baseline);
     }
     show(&report, &options.target)

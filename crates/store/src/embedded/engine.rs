@@ -23,6 +23,7 @@ use super::batch::{Batch, Write};
 use super::keys::{KeyRange, Space};
 use super::options::Options;
 use super::poison::Fault;
+use super::young::Young;
 
 /// Bytes as the trees hand them out.
 pub(crate) type Bytes = lsm_tree::Slice;
@@ -37,6 +38,7 @@ const RUNS_MAX: usize = 24;
 /// The open trees.
 pub(crate) struct Engine {
     trees: Vec<AnyTree>,
+    young: Young,
     /// Numbers the batches, and the changes that the trees make to themselves.
     numbers: SequenceNumberCounter,
     /// Batches below this one are whole.
@@ -68,6 +70,7 @@ impl Engine {
         numbers.fetch_max(next);
         Ok(Self {
             trees,
+            young: Young::default(),
             numbers,
             visible: AtomicU64::new(next),
             scanning: Mutex::default(),
@@ -81,6 +84,11 @@ impl Engine {
 
     /// The value under a key.
     pub(crate) fn get(&self, space: Space, key: &[u8]) -> Result<Option<Bytes>, Fault> {
+        if space == Space::Ids
+            && let Some(record) = self.young.get(key)
+        {
+            return Ok(Some(record));
+        }
         guarded("read", || self.tree(space).get(key, SeqNo::MAX))
     }
 
@@ -117,11 +125,11 @@ impl Engine {
         let number = self.numbers.next();
         let mut collected = 0;
         for Write { space, key, value } in batch.into_writes() {
-            let (bytes, _) = match value {
-                Some(value) => self.tree(space).insert(key, value, number),
-                None => self.tree(space).remove(key, number),
+            collected += match (space, value) {
+                (Space::Ids, Some(value)) => self.young.insert(key, value),
+                (_, Some(value)) => self.tree(space).insert(key, value, number).0,
+                (_, None) => self.tree(space).remove(key, number).0,
             };
-            collected += bytes;
         }
         self.collected.fetch_add(collected, Ordering::Relaxed);
         self.visible.store(number + 1, Ordering::Release);
@@ -142,6 +150,7 @@ impl Engine {
         for tree in &self.trees {
             tree.rotate_memtable();
         }
+        self.young.seal();
         self.collected.store(0, Ordering::Relaxed);
     }
 
@@ -152,6 +161,16 @@ impl Engine {
                 let old = self.old();
                 guarded("write out", || tree.flush(&tree.get_flush_lock(), old))?;
             }
+        }
+        while let Some(ids) = self.young.oldest() {
+            guarded("write out ids", || {
+                let mut file = self.tree(Space::Ids).ingestion()?;
+                for (id, record) in ids {
+                    file.write(id, record)?;
+                }
+                file.finish()
+            })?;
+            self.young.written_out();
         }
         Ok(())
     }

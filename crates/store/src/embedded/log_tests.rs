@@ -5,11 +5,15 @@ use std::os::unix::fs::FileExt;
 use super::super::keys::Space;
 use super::*;
 
-/// A log in a folder, and the thread's end of it.
-fn open(folder: &Path, after: Replayed, retired: &Retired) -> Log {
+/// Opens the log of a folder and does something with it, until all of it is closed.
+fn with(folder: &Path, act: impl FnOnce(&mut Log, &Retired)) {
+    let (after, retired) = (read(folder, 0).unwrap().0, Retired::default());
     let (work, ready) = prepare(folder.to_owned(), after.next_segment, retired.clone());
-    std::thread::spawn(work);
-    Log::open(after, ready, Faults::default()).unwrap()
+    let thread = std::thread::spawn(work);
+    let mut log = Log::open(after, ready, Faults::default()).unwrap();
+    act(&mut log, &retired);
+    drop(log);
+    thread.join().unwrap();
 }
 
 /// What is found in a folder of which nothing was written out: the value in each entry.
@@ -38,15 +42,11 @@ fn add(log: &mut Log, values: std::ops::Range<u64>) {
     }
 }
 
-fn begin(folder: &Path) -> Log {
-    open(folder, read(folder, 0).unwrap().0, &Retired::default())
-}
-
 #[test]
 fn every_opening_goes_on_where_the_last_one_ended() {
     let folder = tempfile::tempdir().unwrap();
     for round in 0..5 {
-        add(&mut begin(folder.path()), round * 3..round * 3 + 3);
+        with(folder.path(), |log, _| add(log, round * 3..round * 3 + 3));
     }
     let (replayed, found) = read(folder.path(), 15).unwrap();
     assert_eq!((replayed.newest, replayed.segments), (15, 5));
@@ -56,16 +56,15 @@ fn every_opening_goes_on_where_the_last_one_ended() {
 #[test]
 fn a_segment_used_again_shows_nothing_of_its_first_life() {
     let folder = tempfile::tempdir().unwrap();
-    let retired = Retired::default();
-    let mut log = open(folder.path(), read(folder.path(), 0).unwrap().0, &retired);
-    // The first ones are longer each time; from some length on they are used again.
-    for round in 0..12 {
-        add(&mut log, round * 5..round * 5 + 5);
-        let number = log.roll().unwrap();
-        retired.retire(folder.path(), number).unwrap();
-    }
-    add(&mut log, 60..62);
-    drop(log);
+    with(folder.path(), |log, retired| {
+        // The first ones are longer each time; from some length on they are used again.
+        for round in 0..12 {
+            add(log, round * 5..round * 5 + 5);
+            let number = log.roll().unwrap();
+            retired.retire(folder.path(), number).unwrap();
+        }
+        add(log, 60..62);
+    });
     let mut found = Vec::new();
     let replayed = replay(folder.path(), 60, 62, |payload| {
         found.push(payload.len());
@@ -77,14 +76,14 @@ fn a_segment_used_again_shows_nothing_of_its_first_life() {
 #[test]
 fn an_entry_that_does_not_fit_gets_a_segment_of_its_own() {
     let folder = tempfile::tempdir().unwrap();
-    let mut log = begin(folder.path());
-    for _ in 0..3 {
-        let mut large = entry(7);
-        large.put(Space::Codes, b"large", &vec![b'x'; 3 << 20]);
-        log.append(Kind::Decided, &[], &large).unwrap();
-        log.sync().unwrap();
-    }
-    drop(log);
+    with(folder.path(), |log, _| {
+        for _ in 0..3 {
+            let mut large = entry(7);
+            large.put(Space::Codes, b"large", &vec![b'x'; 3 << 20]);
+            log.append(Kind::Decided, &[], &large).unwrap();
+            log.sync().unwrap();
+        }
+    });
     let mut count = 0;
     let replayed = replay(folder.path(), 0, 3, |payload| {
         Batch::decode(payload)?;
@@ -97,12 +96,12 @@ fn an_entry_that_does_not_fit_gets_a_segment_of_its_own() {
 #[test]
 fn a_missing_segment_is_noticed() {
     let folder = tempfile::tempdir().unwrap();
-    let mut log = begin(folder.path());
-    for round in 0..3 {
-        add(&mut log, round * 3..round * 3 + 3);
-        log.roll().unwrap();
-    }
-    drop(log);
+    with(folder.path(), |log, _| {
+        for round in 0..3 {
+            add(log, round * 3..round * 3 + 3);
+            log.roll().unwrap();
+        }
+    });
     let segments = segment::list(folder.path()).unwrap();
     for (_, path) in &segments[..3] {
         let aside = folder.path().join("aside");
@@ -117,14 +116,14 @@ fn a_missing_segment_is_noticed() {
 /// A log of three entries of which the second is torn. The witness knows of none.
 fn torn(second_is_synced: bool) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
-    let mut log = begin(folder.path());
-    add(&mut log, 0..1);
-    log.append(Kind::Cursors, &[], &entry(1)).unwrap();
-    if second_is_synced {
-        log.sync().unwrap();
-    }
-    log.append(Kind::Decided, &[], &entry(2)).unwrap();
-    drop(log);
+    with(folder.path(), |log, _| {
+        add(log, 0..1);
+        log.append(Kind::Cursors, &[], &entry(1)).unwrap();
+        if second_is_synced {
+            log.sync().unwrap();
+        }
+        log.append(Kind::Decided, &[], &entry(2)).unwrap();
+    });
     let path = segment::list(folder.path()).unwrap().remove(0).1;
     let bytes = fs::read(&path).unwrap();
     let second = memchr::memmem::find_iter(&bytes, b"somebody").nth(1).unwrap();
@@ -139,7 +138,7 @@ fn a_torn_entry_that_nobody_was_told_of_ends_the_log() {
     let (replayed, found) = read(folder.path(), 0).unwrap();
     assert_eq!((replayed.newest, found), (1, vec![0]));
     // The third one is whole, but it never comes back, whatever takes the place of the second.
-    add(&mut begin(folder.path()), 9..10);
+    with(folder.path(), |log, _| add(log, 9..10));
     let (replayed, found) = read(folder.path(), 2).unwrap();
     assert_eq!((replayed.newest, found), (2, vec![0, 9]));
 }

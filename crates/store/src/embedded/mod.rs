@@ -8,7 +8,7 @@
 //! - `options`, `folder`, `witness`: what is in the data folder, and who holds it
 //! - `keys`, `record`, `change_record`, `group_record`: every byte on disk
 //! - `batch`, `segment`, `log`: what is durable, and how it is found again
-//! - `engine`: the only file that knows the LSM trees
+//! - `engine`: the only file that knows the LSM trees; `young`: the ids that they do not have yet
 //! - `poison`: what is beyond repair; `meters`: what can be watched
 //! - `shards`, `cached`, `heads`, `cursors`, `recent`: what is kept in memory
 //! - `pending`, `append`, `recall`, `groups`, `settings`, `accounts`, `logins`: decisions of a batch
@@ -50,6 +50,7 @@ mod shards;
 mod tests;
 mod upkeep;
 mod witness;
+mod young;
 
 use std::future::ready;
 use std::ops::RangeInclusive;
