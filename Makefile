@@ -36,8 +36,8 @@ fuzz: ## the long form of the decoders' property tests: CASES=200000
 schemathesis: ## ask a real server whatever docs/openapi.json allows: EXAMPLES=30
 	scripts/schemathesis
 
-bench: ## how fast is it here, beside the bare socket and disk (about two minutes)
-	$(CARGO) run --release --bin nexo -- bench private --baseline
+bench: release ## the whole table of docs/performance.md (under ten minutes): MESSAGES=2000000
+	scripts/bench
 
 crash: ## the long form of the kill -9 test: ROUNDS=20
 	NEXO_CRASH_ROUNDS=$(ROUNDS) $(CARGO) test --release --test crash -- --nocapture

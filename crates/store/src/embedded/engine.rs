@@ -4,6 +4,7 @@
 //! committer writes to them, so a batch gets one number, and who scans sees whole batches.
 
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -53,7 +54,8 @@ impl Engine {
     /// Makes trees in a new folder.
     pub(crate) fn create(folder: &Path, options: &Options) -> Result<(), Fault> {
         drop(open_trees(folder, options, &SequenceNumberCounter::default())?);
-        Ok(())
+        // Each tree has made its own folder durable, but not its name in this one.
+        guarded("sync", || Ok(File::open(folder)?.sync_all()?))
     }
 
     /// Opens trees that [`Engine::create`] made.
