@@ -5,7 +5,7 @@ ROUNDS ?= 20
 CASES ?= 200000
 export CARGO_TERM_COLOR ?= auto
 
-.PHONY: help run test tools check fmt gen fuzz schemathesis bench crash release
+.PHONY: help run test tools check fmt gen fuzz schemathesis bench growth crash release
 
 help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -38,6 +38,9 @@ schemathesis: ## ask a real server whatever docs/openapi.json allows: EXAMPLES=3
 
 bench: release ## the whole table of docs/performance.md (under ten minutes): MESSAGES=2000000
 	scripts/bench
+
+growth: ## does cost grow with ten million messages? (about five minutes, 10 GB while it runs)
+	$(CARGO) run --release --bin nexo -- bench growth
 
 crash: ## the long form of the kill -9 test: ROUNDS=20
 	NEXO_CRASH_ROUNDS=$(ROUNDS) $(CARGO) test --release --test crash -- --nocapture

@@ -13,8 +13,8 @@ const AT_ONCE: usize = 16;
 /// Any known platform; the typed dialect calls 5 the web.
 pub(crate) const PLATFORM: u32 = 5;
 
-/// Nobody signs in again after the run, so the password need not be kept or be secret.
-const PASSWORD: &str = "bench-password-1";
+/// Everybody's. Nothing of worth is behind it, so it need not be secret.
+pub(crate) const PASSWORD: &str = "bench-password-1";
 
 /// Somebody who may connect.
 #[derive(Clone, Debug)]
@@ -63,7 +63,8 @@ async fn register_one(authority: &str, user: &str) -> Result<()> {
     Ok(())
 }
 
-async fn sign_in(authority: &str, user: String) -> Result<Account> {
+/// Signs in somebody who is registered.
+pub(crate) async fn sign_in(authority: &str, user: String) -> Result<Account> {
     let form = json!({ "user_id": user, "password": PASSWORD, "platform_id": PLATFORM });
     let data = post(authority, "/auth/login", "", &form).await?;
     let token = data["token"].as_str().context("the answer to /auth/login has no token")?;
@@ -71,7 +72,7 @@ async fn sign_in(authority: &str, user: String) -> Result<Account> {
 }
 
 /// A name for this run: process ids repeat, above all in containers.
-fn run_name() -> String {
+pub(crate) fn run_name() -> String {
     let random = RandomState::new().hash_one(std::process::id());
     format!("{:08x}", random >> 32)
 }

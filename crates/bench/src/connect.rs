@@ -67,7 +67,7 @@ pub struct Connected {
 pub async fn connect(options: &ConnectOptions, place: &Place) -> Result<Connected> {
     options.check()?;
     let authority = authority(&place.address)?;
-    let progress = Progress::new(!options.target.json);
+    let progress = Progress::new(!options.target.shown.json);
     let users = sign_up(&authority, options.connections, progress).await?;
     let authority = authority.as_str();
     let connecting = users.iter().map(|user| Speech::Typed.connect(authority, user));
@@ -91,7 +91,7 @@ pub async fn connect(options: &ConnectOptions, place: &Place) -> Result<Connecte
 /// As many connections to a bare relay.
 pub async fn bare_connect(options: &ConnectOptions, relay: &Place) -> Result<Connected> {
     let authority = authority(&relay.address)?;
-    let progress = Progress::new(!options.target.json);
+    let progress = Progress::new(!options.target.shown.json);
     let paths: Vec<String> = (0..options.connections).map(|number| format!("/{number}")).collect();
     let connecting = paths.iter().map(|path| open(&authority, path));
     let (mut connected, idle) = crowd(connecting, relay, progress).await?;

@@ -1,4 +1,4 @@
-//! One JSON POST per connection: enough to register and to sign in, where the password hash costs
+//! One question per connection: enough to register and to sign in, where the password hash costs
 //! a hundred times what the connection does.
 
 use std::time::Duration;
@@ -36,15 +36,7 @@ pub(crate) fn authority(target: &str) -> Result<String> {
 
 /// Posts a body and returns the answer's `data`. The token is empty for who has none yet.
 pub(crate) async fn post(authority: &str, path: &str, token: &str, body: &Value) -> Result<Value> {
-    let answer = timeout(PATIENCE, exchange(authority, path, token, &body.to_string())).await;
-    let answer = answer.with_context(|| format!("no answer to {path} in {PATIENCE:?}"))??;
-    understand(&answer).with_context(|| format!("POST {path}"))
-}
-
-async fn exchange(authority: &str, path: &str, token: &str, body: &str) -> Result<String> {
-    let mut stream = TcpStream::connect(authority)
-        .await
-        .with_context(|| format!("cannot connect to {authority}"))?;
+    let body = body.to_string();
     let length = body.len();
     let bearer = match token {
         "" => String::new(),
@@ -54,6 +46,26 @@ async fn exchange(authority: &str, path: &str, token: &str, body: &str) -> Resul
         "POST {path} HTTP/1.1\r\nHost: {authority}\r\nContent-Type: application/json\r\n{bearer}\
          Content-Length: {length}\r\nConnection: close\r\n\r\n{body}"
     );
+    let answer = exchange(authority, &request).await.with_context(|| format!("POST {path}"))?;
+    understand(&answer).with_context(|| format!("POST {path}"))
+}
+
+/// Whether a server says that it is ready.
+pub(crate) async fn is_ready(authority: &str) -> bool {
+    let request = format!("GET /readyz HTTP/1.1\r\nHost: {authority}\r\nConnection: close\r\n\r\n");
+    let answer = exchange(authority, &request).await;
+    answer.is_ok_and(|answer| answer.starts_with("HTTP/1.1 200"))
+}
+
+async fn exchange(authority: &str, request: &str) -> Result<String> {
+    let answer = timeout(PATIENCE, ask(authority, request)).await;
+    answer.with_context(|| format!("no answer in {PATIENCE:?}"))?
+}
+
+async fn ask(authority: &str, request: &str) -> Result<String> {
+    let mut stream = TcpStream::connect(authority)
+        .await
+        .with_context(|| format!("cannot connect to {authority}"))?;
     stream.write_all(request.as_bytes()).await?;
     let mut answer = String::new();
     stream.take(ANSWER_BYTES_MAX).read_to_string(&mut answer).await?;

@@ -6,14 +6,15 @@
 //! - `http`, `accounts`, `socket`: users and their sockets;
 //! - `dialect`, `speech`, `bare`: the frames of the real protocol and of the bare relay;
 //! - `pace`: who may send when, and when it is over;
-//! - `measure`, `progress`, `process`: histograms and rates, a bar for who waits, and what a process
-//!   uses;
+//! - `measure`, `progress`: histograms and rates, and a bar for who waits;
+//! - `process`, [`started`]: what a process uses, and one that is started to be measured;
 //! - `stage`: one phase of load;
 //! - `ledger`, `pair`, [`private`]: private messages;
 //! - [`group`]: a group's messages, and readers who misbehave;
 //! - [`connect`]: connections that say nothing;
 //! - [`mixed`]: all of this at once;
 //! - [`catchup`]: somebody was away and wants all of it;
+//! - [`growth`]: what grows with what is stored, and what does not;
 //! - [`bare_relay`], [`bare_disk`], [`baseline`]: the same load with no server in between;
 //! - [`report`], `table`, [`plot`]: what is printed and drawn.
 //!
@@ -44,23 +45,28 @@ pub mod baseline;
 pub mod catchup;
 pub mod connect;
 pub mod group;
+pub mod growth;
 pub mod mixed;
 pub mod plot;
 pub mod private;
 pub mod report;
+pub mod started;
 
 pub use bare_relay::serve_bare_relay;
 pub use baseline::{Baseline, baseline};
 pub use catchup::{Caught, catchup};
 pub use connect::{Connected, bare_connect, connect};
 pub use group::{bare_group, group};
+pub use growth::{Growth, growth};
 pub use ledger::Counters;
 pub use measure::{Load, Percentiles};
 pub use mixed::{Mixed, mixed};
 pub use options::{
-    BareRelayOptions, CatchupOptions, ConnectOptions, GroupOptions, MixedOptions, PrivateOptions,
+    BareRelayOptions, CatchupOptions, ConnectOptions, GroupOptions, GrowthOptions, MixedOptions,
+    PrivateOptions,
 };
 pub use private::{bare, private};
 pub use process::Place;
 pub use report::{Outcome, Report};
 pub use speech::Speech;
+pub use started::Started;

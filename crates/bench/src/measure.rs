@@ -10,6 +10,7 @@ use hdrhistogram::Histogram;
 use serde::Serialize;
 
 use crate::ledger::{Counters, Sample};
+use crate::pace::nanos;
 
 /// A pair brings its samples in lots, so that the lock is rarely met.
 const LOT: usize = 64;
@@ -35,6 +36,13 @@ pub struct Percentiles {
 }
 
 impl Percentiles {
+    /// Of some times.
+    pub(crate) fn of_times(times: impl IntoIterator<Item = Duration>) -> Result<Self> {
+        let mut histogram = histogram()?;
+        times.into_iter().for_each(|time| histogram.saturating_record(nanos(time)));
+        Ok(Self::of(&histogram))
+    }
+
     /// Of a histogram of nanoseconds.
     pub(crate) fn of(histogram: &Histogram<u64>) -> Self {
         #[expect(clippy::cast_precision_loss, reason = "2⁵³ ns are 104 days")]

@@ -51,7 +51,7 @@ pub async fn mixed(options: &MixedOptions, place: &Place) -> Result<Mixed> {
     options.check()?;
     let authority = authority(&place.address)?;
     let authority = authority.as_str();
-    let progress = Progress::new(!options.target.json);
+    let progress = Progress::new(!options.target.shown.json);
     let mut idle = Idle::default();
     let users = sign_up(authority, options.idle, progress).await?;
     let connecting = users.iter().map(|user| Speech::Typed.connect(authority, user));

@@ -23,7 +23,7 @@ use crate::stage::{Crew, Ended, Stage};
 pub async fn private(options: &PrivateOptions, place: &Place) -> Result<Report> {
     options.check()?;
     let authority = authority(&place.address)?;
-    let progress = Progress::new(!options.target.json);
+    let progress = Progress::new(!options.target.shown.json);
     let (count, size) = (options.pair_count(), options.flow.size);
     let pairs = connected(&authority, options.dialect, count, size, progress).await?;
     let (span, flow) = (&options.span, &options.flow);
@@ -41,7 +41,7 @@ pub async fn private(options: &PrivateOptions, place: &Place) -> Result<Report> 
 pub async fn bare(options: &PrivateOptions, relay: &Place) -> Result<Report> {
     options.check()?;
     let authority = authority(&relay.address)?;
-    let progress = Progress::new(!options.target.json);
+    let progress = Progress::new(!options.target.shown.json);
     let size = options.flow.size;
     let authority = authority.as_str();
     let pairs = (0..options.pair_count()).map(|pair| async move {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use nexo_bench::options::{Flow, Span, Target};
+use nexo_bench::options::{Flow, Shown, Span, Target};
 use nexo_bench::{Outcome, Place, PrivateOptions, Report, bare, serve_bare_relay};
 use tokio::net::TcpListener;
 
@@ -27,7 +27,7 @@ fn options() -> PrivateOptions {
     PrivateOptions {
         connections: 20,
         span: span(700),
-        target: Target { json: true, ..Target::default() },
+        target: Target { shown: Shown { json: true, plot: None }, ..Target::default() },
         ..PrivateOptions::default()
     }
 }

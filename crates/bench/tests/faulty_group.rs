@@ -5,7 +5,7 @@ mod typed_server;
 
 use std::time::Duration;
 
-use nexo_bench::options::{Flow, Online, Readers, Span, Target};
+use nexo_bench::options::{Flow, Online, Readers, Shown, Span, Target};
 use nexo_bench::{Counters, GroupOptions, Speech, group};
 use serde_json::{Value, json};
 use typed_server::{Manner, People, Speaker, serve};
@@ -60,7 +60,7 @@ impl Manner for Faults {
 /// Four members online, one of whom says 20 messages: the same count on every machine.
 async fn counters_with(faults: Faults) -> Counters {
     let options = GroupOptions {
-        target: Target { json: true, ..Target::default() },
+        target: Target { shown: Shown { json: true, plot: None }, ..Target::default() },
         span: Span {
             warmup: Duration::ZERO,
             duration: Duration::from_millis(200),

@@ -5,7 +5,7 @@ mod typed_server;
 
 use std::time::Duration;
 
-use nexo_bench::options::{Flow, Span, Target};
+use nexo_bench::options::{Flow, Shown, Span, Target};
 use nexo_bench::{Counters, PrivateOptions, private};
 use serde_json::{Value, json};
 use typed_server::{Manner, People, Speaker, serve};
@@ -85,7 +85,7 @@ async fn counters_with(faults: Faults) -> Counters {
             duration: Duration::from_millis(200),
             grace: Duration::from_secs(5),
         },
-        target: Target { json: true, ..Target::default() },
+        target: Target { shown: Shown { json: true, plot: None }, ..Target::default() },
         ..PrivateOptions::default()
     };
     let report = private(&options, &serve(faults).await).await.expect("a report");

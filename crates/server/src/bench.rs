@@ -1,18 +1,33 @@
 //! Measuring: starts what is to be measured as processes of their own, loads them, stops them.
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::Write;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 
 use anyhow::Context;
 use clap::Subcommand;
-use nexo_bench::options::Target;
+use nexo_bench::options::{Shown, Target};
 use nexo_bench::{
-    BareRelayOptions, CatchupOptions, ConnectOptions, GroupOptions, MixedOptions, Outcome, Place,
-    PrivateOptions,
+    BareRelayOptions, CatchupOptions, ConnectOptions, GroupOptions, GrowthOptions, MixedOptions,
+    Outcome, Place, PrivateOptions, Started,
 };
 use tempfile::TempDir;
 use tokio::net::TcpListener;
+
+use crate::growth::growth;
+
+/// Without limits and with cheap passwords: what is measured is messages.
+pub(crate) const SETTINGS: [(&str, &str); 9] = [
+    ("NEXO_LIMITS__USER_SENDS_PER_SECOND", "0"),
+    ("NEXO_LIMITS__USER_REQUESTS_PER_SECOND", "0"),
+    ("NEXO_LIMITS__CONNECTION_FRAMES_PER_SECOND", "0"),
+    ("NEXO_LIMITS__REGISTRATIONS_PER_MINUTE", "0"),
+    ("NEXO_AUTH__ARGON2_MEMORY_KIB", "8"),
+    ("NEXO_AUTH__ARGON2_PASSES", "1"),
+    ("NEXO_GROUPS__MEMBERS_MAX", "200000"),
+    ("NEXO_GROUPS__STRATEGY", "push"),
+    ("NEXO_LOG__LEVEL", "warn"),
+];
 
 #[derive(Subcommand)]
 pub(crate) enum Bench {
@@ -26,6 +41,8 @@ pub(crate) enum Bench {
     Mixed(MixedOptions),
     /// Many connections that say nothing.
     Connect(ConnectOptions),
+    /// Whether cost grows with what is stored.
+    Growth(GrowthOptions),
     /// The bare relay that `--baseline` compares with.
     #[command(hide = true)]
     BareRelay(BareRelayOptions),
@@ -41,6 +58,7 @@ impl Bench {
             Self::Catchup(options) => runtime.block_on(catchup(&options)),
             Self::Mixed(options) => runtime.block_on(mixed(&options)),
             Self::Connect(options) => runtime.block_on(connect(&options)),
+            Self::Growth(options) => runtime.block_on(growth(&options)),
             Self::BareRelay(options) => runtime.block_on(bare_relay(&options)),
         }
     }
@@ -54,12 +72,12 @@ async fn private(options: &PrivateOptions) -> anyhow::Result<()> {
         nexo_bench::private(options, &server.place).await?
     };
     if options.target.baseline {
-        let relay = Started::relay()?;
+        let relay = relay()?;
         let half = report.half.as_ref();
         let baseline = nexo_bench::baseline(options, half, &relay.place(), folder.path()).await?;
         report = report.with_baseline(baseline);
     }
-    show(&report, &options.target)
+    show(&report, &options.target.shown)
 }
 
 async fn group(options: &GroupOptions) -> anyhow::Result<()> {
@@ -70,24 +88,24 @@ async fn group(options: &GroupOptions) -> anyhow::Result<()> {
         nexo_bench::group(options, &server.place).await?
     };
     if options.target.baseline {
-        let relay = Started::relay()?;
+        let relay = relay()?;
         report = report.with_broadcast(nexo_bench::bare_group(options, &relay.place()).await?);
     }
-    show(&report, &options.target)
+    show(&report, &options.target.shown)
 }
 
 async fn catchup(options: &CatchupOptions) -> anyhow::Result<()> {
     options.check()?;
     let folder = folder()?;
     let server = Loaded::new(&options.target, &folder)?;
-    show(&nexo_bench::catchup(options, &server.place).await?, &options.target)
+    show(&nexo_bench::catchup(options, &server.place).await?, &options.target.shown)
 }
 
 async fn mixed(options: &MixedOptions) -> anyhow::Result<()> {
     options.check()?;
     let folder = folder()?;
     let server = Loaded::new(&options.target, &folder)?;
-    show(&nexo_bench::mixed(options, &server.place).await?, &options.target)
+    show(&nexo_bench::mixed(options, &server.place).await?, &options.target.shown)
 }
 
 async fn connect(options: &ConnectOptions) -> anyhow::Result<()> {
@@ -98,25 +116,25 @@ async fn connect(options: &ConnectOptions) -> anyhow::Result<()> {
         nexo_bench::connect(options, &server.place).await?
     };
     if options.target.baseline {
-        let relay = Started::relay()?;
+        let relay = relay()?;
         report = report.with_baseline(nexo_bench::bare_connect(options, &relay.place()).await?);
     }
-    show(&report, &options.target)
+    show(&report, &options.target.shown)
 }
 
 /// Beside the working folder, so that the disk is the one that data would be on.
-fn folder() -> std::io::Result<TempDir> {
+pub(crate) fn folder() -> std::io::Result<TempDir> {
     tempfile::Builder::new().prefix("nexo-bench-").tempdir_in(".")
 }
 
-fn show(report: &impl Outcome, target: &Target) -> anyhow::Result<()> {
+pub(crate) fn show(report: &impl Outcome, shown: &Shown) -> anyhow::Result<()> {
     let mut out = std::io::stdout();
-    if target.json {
+    if shown.json {
         writeln!(out, "{}", report.to_json()?)?;
     } else {
         writeln!(out, "{report}")?;
     }
-    if let Some(file) = &target.plot {
+    if let Some(file) = &shown.plot {
         std::fs::write(file, report.to_page())
             .with_context(|| format!("cannot write {}", file.display()))?;
     }
@@ -141,59 +159,18 @@ impl Loaded {
         if let Some(address) = &target.target {
             return Ok(Self { place: Place::at(address), _own: None });
         }
-        let server = Started::server(&folder.path().join("data"))?;
+        let server = server(&folder.path().join("data"))?;
         Ok(Self { place: server.place(), _own: Some(server) })
     }
 }
 
-/// A process that printed its address; it is stopped when dropped.
-struct Started {
-    child: Child,
-    address: String,
+/// Starts a server to be measured.
+pub(crate) fn server(data: &Path) -> anyhow::Result<Started> {
+    let mut command = Command::new(std::env::current_exe()?);
+    command.args(["serve", "--listen", "127.0.0.1:0", "--data"]).arg(data);
+    Started::new(command.envs(SETTINGS))
 }
 
-impl Started {
-    /// A server without limits and with cheap passwords: what is measured is messages.
-    fn server(data: &Path) -> anyhow::Result<Self> {
-        let mut command = Command::new(std::env::current_exe()?);
-        command.args(["serve", "--listen", "127.0.0.1:0", "--data"]).arg(data);
-        let settings = [
-            ("NEXO_LIMITS__USER_SENDS_PER_SECOND", "0"),
-            ("NEXO_LIMITS__USER_REQUESTS_PER_SECOND", "0"),
-            ("NEXO_LIMITS__CONNECTION_FRAMES_PER_SECOND", "0"),
-            ("NEXO_LIMITS__REGISTRATIONS_PER_MINUTE", "0"),
-            ("NEXO_AUTH__ARGON2_MEMORY_KIB", "8"),
-            ("NEXO_AUTH__ARGON2_PASSES", "1"),
-            ("NEXO_GROUPS__STRATEGY", "push"),
-            ("NEXO_LOG__LEVEL", "warn"),
-        ];
-        Self::new(command.envs(settings))
-    }
-
-    fn relay() -> anyhow::Result<Self> {
-        Self::new(Command::new(std::env::current_exe()?).args(["bench", "bare-relay"]))
-    }
-
-    fn place(&self) -> Place {
-        Place { address: self.address.clone(), pid: Some(self.child.id()) }
-    }
-
-    fn new(command: &mut Command) -> anyhow::Result<Self> {
-        let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn()?;
-        let stdout = child.stdout.take().context("no output")?;
-        let mut line = String::new();
-        BufReader::new(stdout).read_line(&mut line)?;
-        let address = line.trim().rsplit(' ').next().filter(|word| word.starts_with("http://"));
-        let address = address.with_context(|| format!("it did not start: {line}"))?.to_owned();
-        Ok(Self { child, address })
-    }
-}
-
-impl Drop for Started {
-    fn drop(&mut self) {
-        // It may have ended already, which is what is wanted.
-        if self.child.kill().is_ok() && self.child.wait().is_err() {
-            tracing::debug!(pid = self.child.id(), "could not wait for a process");
-        }
-    }
+fn relay() -> anyhow::Result<Started> {
+    Started::new(Command::new(std::env::current_exe()?).args(["bench", "bare-relay"]))
 }

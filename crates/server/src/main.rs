@@ -6,6 +6,7 @@ mod clock;
 mod config;
 mod environment;
 mod group_settings;
+mod growth;
 mod logs;
 mod passwords;
 mod secrets;

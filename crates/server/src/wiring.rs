@@ -32,29 +32,11 @@ pub(crate) struct Parts {
 /// Opens the store and builds everything on it.
 pub(crate) fn build(config: &Config) -> anyhow::Result<Parts> {
     let metrics = start_metrics()?;
-    let dice: Arc<dyn Dice> = Arc::new(SystemDice);
+    let chat = chat(config)?;
+    let store = Arc::clone(&chat.store);
     let folder = Path::new(&config.data);
-    let store = open_store(config, folder)?;
-    let jwt_secret = secret(&config.auth.jwt_secret, folder, "jwt.secret", &*dice)?;
-    let metrics_token = secret(&config.metrics.token, folder, "metrics.token", &*dice)?;
-    let system_token = secret(&config.system.token, folder, "system.token", &*dice)?;
-    let key = TokenKey::new(jwt_secret.as_bytes()).context("auth.jwt_secret is too short")?;
-    let auth = &config.auth;
-    let passwords = Argon2id::new(
-        auth.argon2_memory_kib,
-        auth.argon2_passes,
-        auth.password_jobs_max,
-        Arc::clone(&dice),
-    )?;
-    let chat = Chat::new(
-        Arc::clone(&store),
-        Arc::new(Local::new()),
-        Arc::new(SystemClock::new()),
-        dice,
-        Arc::new(passwords),
-        Rules { words: words(&config.messages.words_file)?, ..rules(config) },
-        key,
-    );
+    let metrics_token = secret(&config.metrics.token, folder, "metrics.token", &SystemDice)?;
+    let system_token = secret(&config.system.token, folder, "system.token", &SystemDice)?;
     let page = metrics.clone();
     let gateway = Gateway::new(
         Arc::new(chat),
@@ -66,6 +48,31 @@ pub(crate) fn build(config: &Config) -> anyhow::Result<Parts> {
         Box::new(move || page.render()),
     );
     Ok(Parts { gateway, store, metrics })
+}
+
+/// Opens the store and builds the domain on it.
+pub(crate) fn chat(config: &Config) -> anyhow::Result<Chat> {
+    let dice: Arc<dyn Dice> = Arc::new(SystemDice);
+    let folder = Path::new(&config.data);
+    let store = open_store(config, folder)?;
+    let jwt_secret = secret(&config.auth.jwt_secret, folder, "jwt.secret", &*dice)?;
+    let key = TokenKey::new(jwt_secret.as_bytes()).context("auth.jwt_secret is too short")?;
+    let auth = &config.auth;
+    let passwords = Argon2id::new(
+        auth.argon2_memory_kib,
+        auth.argon2_passes,
+        auth.password_jobs_max,
+        Arc::clone(&dice),
+    )?;
+    Ok(Chat::new(
+        store,
+        Arc::new(Local::new()),
+        Arc::new(SystemClock::new()),
+        dice,
+        Arc::new(passwords),
+        Rules { words: words(&config.messages.words_file)?, ..rules(config) },
+        key,
+    ))
 }
 
 fn open_store(config: &Config, folder: &Path) -> anyhow::Result<Arc<dyn Store>> {

@@ -15,9 +15,8 @@ use serde::Serialize;
 use crate::accounts::sign_up;
 use crate::http::authority;
 use crate::ledger::Counters;
-use crate::measure::{Percentiles, histogram};
+use crate::measure::Percentiles;
 use crate::options::CatchupOptions;
-use crate::pace::nanos;
 use crate::plot::Drawn;
 use crate::process::Place;
 use crate::progress::{Progress, all};
@@ -66,7 +65,7 @@ struct Fetched {
 pub async fn catchup(options: &CatchupOptions, place: &Place) -> Result<Caught> {
     options.check()?;
     let authority = authority(&place.address)?;
-    let progress = Progress::new(!options.target.json);
+    let progress = Progress::new(!options.target.shown.json);
     let clients = sign_up(&authority, options.clients, progress).await?;
     let senders = usize::try_from(options.conversations)?;
     let senders = sign_up(&authority, senders, progress).await?;
@@ -81,14 +80,11 @@ pub async fn catchup(options: &CatchupOptions, place: &Place) -> Result<Caught> 
 }
 
 fn sum_up(options: &CatchupOptions, place: &Place, fetched: &[Fetched]) -> Result<Caught> {
-    let (mut connect, mut welcome) = (histogram()?, histogram()?);
     let mut counters = Counters::default();
     for it in fetched {
-        connect.saturating_record(nanos(it.from_connect));
-        welcome.saturating_record(nanos(it.from_welcome));
         counters.add(&it.counters);
     }
-    let from_connect = Percentiles::of(&connect);
+    let from_connect = Percentiles::of_times(fetched.iter().map(|it| it.from_connect))?;
     #[expect(clippy::cast_precision_loss, reason = "a rate needs no more digits")]
     let messages_per_second = options.messages as f64 * 1_000_000.0 / from_connect.p50_us;
     Ok(Caught {
@@ -101,7 +97,7 @@ fn sum_up(options: &CatchupOptions, place: &Place, fetched: &[Fetched]) -> Resul
         messages_per_second,
         p7_milliseconds: from_connect.p50_us / 1000.0,
         from_connect,
-        from_welcome: Percentiles::of(&welcome),
+        from_welcome: Percentiles::of_times(fetched.iter().map(|it| it.from_welcome))?,
         counters,
     })
 }

@@ -37,7 +37,7 @@ pub(crate) use setup::gather;
 pub async fn group(options: &GroupOptions, place: &Place) -> Result<Report> {
     options.check()?;
     let authority = authority(&place.address)?;
-    let progress = Progress::new(!options.target.json);
+    let progress = Progress::new(!options.target.shown.json);
     let people = gather(&authority, options, progress).await?;
     let mut room = people.room(options, progress).await?;
     let (span, flow) = (&options.span, &options.flow);
@@ -58,7 +58,7 @@ pub async fn group(options: &GroupOptions, place: &Place) -> Result<Report> {
 /// The same load on a bare relay that passes one ready-made frame to all, in a closed loop.
 pub async fn bare_group(options: &GroupOptions, relay: &Place) -> Result<Load> {
     options.check()?;
-    let progress = Progress::new(!options.target.json);
+    let progress = Progress::new(!options.target.shown.json);
     let members = bare_room(&authority(&relay.address)?, options, progress).await?;
     let mut room = Room::new(members, options.senders);
     let flow = Flow { rate: None, burst: 1, ..options.flow.clone() };

@@ -3,6 +3,7 @@
 mod catchup;
 mod connect;
 mod group;
+mod growth;
 mod mixed;
 mod private;
 
@@ -15,6 +16,8 @@ use anyhow::{Context, Result, ensure};
 pub use catchup::{CatchupOptions, Way};
 pub use connect::ConnectOptions;
 pub use group::{GroupOptions, Online, Readers};
+pub use growth::GrowthOptions;
+pub(crate) use growth::SMALL;
 pub use mixed::MixedOptions;
 pub use private::PrivateOptions;
 
@@ -23,13 +26,25 @@ const SECONDS_MAX: f64 = 3600.0;
 /// A process here may open 20,000 files.
 pub(crate) const CONNECTIONS_MAX: usize = 19_000;
 
-/// What is loaded, and how the figures are shown.
+/// What is loaded.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct Target {
     /// Load this server; without it a private one is started and thrown away
     #[arg(long, value_name = "URL")]
     pub target: Option<String>,
 
+    #[command(flatten)]
+    #[expect(missing_docs, reason = "documented by its type")]
+    pub shown: Shown,
+
+    /// Also measure the bare stack in this run, and compare
+    #[arg(long)]
+    pub baseline: bool,
+}
+
+/// How the figures are shown.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct Shown {
     /// Print the report as JSON, and nothing else
     #[arg(long)]
     pub json: bool,
@@ -37,10 +52,6 @@ pub struct Target {
     /// Also write the figures as a page with drawings, one HTML file
     #[arg(long, value_name = "FILE.html")]
     pub plot: Option<PathBuf>,
-
-    /// Also measure the bare stack in this run, and compare
-    #[arg(long)]
-    pub baseline: bool,
 }
 
 /// How long it takes.

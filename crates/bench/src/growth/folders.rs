@@ -1,0 +1,77 @@
+//! Where the two stores are, and whether they were made before.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, ensure};
+use tempfile::TempDir;
+
+use super::meter;
+use super::plan::Plan;
+
+/// Written last, beside the stores: what they hold.
+const MADE: &str = "made.json";
+
+/// The stores' folders, all in one.
+pub(super) struct Folders {
+    root: PathBuf,
+    is_made: bool,
+}
+
+impl Folders {
+    /// In a folder that is empty, or holds what this plan makes.
+    pub(super) fn prepare(root: &Path, plan: &Plan) -> Result<Self> {
+        fs::create_dir_all(root).with_context(|| format!("cannot make {}", root.display()))?;
+        let made = fs::read(root.join(MADE)).ok();
+        if let Some(made) = &made {
+            let made: Plan = serde_json::from_slice(made)?;
+            ensure!(made == *plan, "{} holds another store: {made:?}", root.display());
+        } else {
+            let is_empty = fs::read_dir(root)?.next().is_none();
+            ensure!(is_empty, "{} is neither empty nor complete", root.display());
+            meter::check_space(root, plan.messages)?;
+        }
+        Ok(Self { root: root.to_owned(), is_made: made.is_some() })
+    }
+
+    pub(super) fn is_made(&self) -> bool {
+        self.is_made
+    }
+
+    /// Notes that both stores are complete.
+    pub(super) fn made(&self, plan: &Plan) -> Result<()> {
+        Ok(fs::write(self.root.join(MADE), serde_json::to_vec(plan)?)?)
+    }
+
+    pub(super) fn small(&self) -> PathBuf {
+        self.root.join("small")
+    }
+
+    pub(super) fn large(&self) -> PathBuf {
+        self.root.join("large")
+    }
+
+    /// A folder nobody has written to.
+    pub(super) fn empty(&self) -> Result<TempDir> {
+        Ok(tempfile::Builder::new().prefix("empty-").tempdir_in(&self.root)?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kept_folder_is_used_again_for_the_same_plan_only() {
+        let folder = tempfile::tempdir().unwrap();
+        let plan = Plan { messages: 10_000, conversations: 300, members: 10 };
+        let first = Folders::prepare(folder.path(), &plan).unwrap();
+        assert!(!first.is_made());
+        first.made(&plan).unwrap();
+        assert!(Folders::prepare(folder.path(), &plan).unwrap().is_made());
+        let other = Plan { messages: 20_000, ..plan.clone() };
+        assert!(Folders::prepare(folder.path(), &other).is_err());
+        fs::rename(folder.path().join(MADE), folder.path().join("half")).unwrap();
+        assert!(Folders::prepare(folder.path(), &plan).is_err(), "half of a store");
+    }
+}
