@@ -101,7 +101,7 @@ impl Log<'_> {
         }
         self.skip(4);
         let (length, number) = (u32::from_be_bytes(self.take()), u64::from_be_bytes(self.take()));
-        self.skip(8 + 4); // what was synced, the checksum
+        self.skip(8 + 8); // what was synced, the checksum
         let mut payload = self.skip(length);
         payload.skip(1); // its kind
         let sent = u32::from_be_bytes(payload.take());
@@ -124,7 +124,7 @@ fn written(folder: &Path, after: u64) -> (Written, u64) {
     for entry in std::fs::read_dir(folder.join("log")).unwrap() {
         let bytes = std::fs::read(entry.unwrap().path()).unwrap();
         let mut log = Log(&bytes);
-        log.skip(20); // the header
+        log.skip(36); // the header
         while let Some((number, records, bytes)) = log.next() {
             if number > after {
                 written.batches += 1;

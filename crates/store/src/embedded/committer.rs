@@ -76,6 +76,8 @@ impl Committer {
             }
             if Instant::now() >= cursors_due {
                 self.guarded(Self::write_cursors);
+                self.core.engine.advance();
+                self.seal_if_full();
                 cursors_due = Instant::now() + self.cursors_every;
             }
         }
@@ -110,11 +112,15 @@ impl Committer {
             #[allow(clippy::cast_precision_loss, reason = "a queue is shorter than 2⁵²")]
             self.core.meters.queue.set(left as f64);
             self.guarded(|it| it.settle(acts));
-            if self.core.engine.collected() >= self.memtable_bytes {
-                self.guarded(Self::seal);
-            }
+            self.seal_if_full();
         }
         closing
+    }
+
+    fn seal_if_full(&mut self) {
+        if self.core.engine.collected() >= self.memtable_bytes {
+            self.guarded(Self::seal);
+        }
     }
 
     /// Does something unless the store has stopped; a fault or a panic stops it. What was not

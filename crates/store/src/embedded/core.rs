@@ -35,6 +35,8 @@ pub(crate) struct Core {
     pub(crate) poison: Poison,
     pub(crate) listener: OnceLock<Arc<dyn Committed>>,
     pub(crate) meters: Meters,
+    /// Set when somebody wants it closed: nobody waits for the trees any more.
+    pub(crate) closing: AtomicBool,
     /// Set when the committer takes nothing more.
     pub(crate) closed: AtomicBool,
     /// Writes that wait for the committer, and about how many bytes they are.
@@ -57,6 +59,7 @@ impl Core {
             poison: Poison::default(),
             listener: OnceLock::new(),
             meters: Meters::new(),
+            closing: AtomicBool::new(false),
             closed: AtomicBool::new(false),
             waiting: AtomicUsize::new(0),
             waiting_bytes: AtomicUsize::new(0),

@@ -33,6 +33,8 @@ pub(crate) type Bytes = lsm_tree::Slice;
 const BEGIN: &str = "current";
 /// Open files of tables kept for the next read.
 const FILES_MAX: usize = 512;
+/// Files are at most about so large. A tree's readers and writers wait for the last one of a merge.
+const TABLE_BYTES: u64 = 32 << 20;
 /// So many sorted runs of the newest tables wait to be merged; beyond it, nothing is written out.
 const RUNS_MAX: usize = 24;
 
@@ -179,17 +181,35 @@ impl Engine {
 
     /// Merges files until there is nothing to be gained; `is_over` may end it between two merges.
     pub(crate) fn merge(&self, is_over: impl Fn() -> bool) -> Result<(), Fault> {
-        let strategy: Arc<Leveled> = Arc::default();
-        for tree in &self.trees {
-            while !is_over() {
+        let strategy = Arc::new(Leveled::default().with_table_target_size(TABLE_BYTES));
+        let mut has_merged = true;
+        while has_merged {
+            has_merged = false;
+            // One merge for each in turn, so that none waits for all of another.
+            for tree in &self.trees {
+                if is_over() {
+                    return Ok(());
+                }
                 let before = tree.current_version().id();
                 guarded("merge", || tree.compact(Arc::clone(&strategy) as _, self.old()))?;
-                if tree.current_version().id() == before {
-                    break;
-                }
+                has_merged |= tree.current_version().id() != before;
             }
         }
         Ok(())
+    }
+
+    /// Lets go of what was written out or merged, once nobody reads it any more.
+    pub(crate) fn forget_old(&self) -> Result<(), Fault> {
+        for tree in self.trees.iter().filter(|tree| tree.version_free_list_len() > 0) {
+            let path = &tree.tree_config().path;
+            guarded("tidy up", || tree.get_version_history_lock().maintenance(path, self.old()))?;
+        }
+        Ok(())
+    }
+
+    /// Lets scans that begin now see what the trees have made of their files.
+    pub(crate) fn advance(&self) {
+        self.apply(Batch::default());
     }
 
     /// Whether merging is so far behind that nothing more should be written out.
@@ -256,6 +276,7 @@ fn open_trees(
             ]))
             .filter_policy(FilterPolicy::new([
                 // Every new message asks whether its id is known: the newest tables answer first.
+                FilterPolicyEntry::Bloom(BloomConstructionPolicy::FalsePositiveRate(0.0001)),
                 FilterPolicyEntry::Bloom(BloomConstructionPolicy::FalsePositiveRate(0.0001)),
                 FilterPolicyEntry::Bloom(BloomConstructionPolicy::BitsPerKey(10.0)),
             ]));

@@ -64,11 +64,9 @@ impl Log {
         if !self.current.has_room(self.entry.len()) && !self.current.is_empty() {
             self.roll()?;
         }
-        let number = self.newest + 1;
-        let segment = self.current.number;
-        segment::seal(&mut self.entry, segment, number, self.synced).map_err(|e| cannot(&e))?;
-        self.current.append(&self.entry).map_err(|error| cannot(&error))?;
-        self.newest = number;
+        let appended = self.current.append(&mut self.entry, self.newest + 1, self.synced);
+        appended.map_err(|error| cannot(&error))?;
+        self.newest += 1;
         Ok(())
     }
 
@@ -124,29 +122,30 @@ pub(crate) fn replay(
 ) -> Result<Replayed, Fault> {
     let unreadable = |error: io::Error| Fault::new(format!("cannot read the log: {error}"));
     let segments = segment::list(folder).map_err(unreadable)?;
-    let (mut newest, mut known_synced) = (None, acknowledged);
+    let (mut newest, mut known_synced) = (written_out, acknowledged);
     let mut empty = Vec::new();
     for (number, path) in &segments {
-        let found = Found::read(path, *number).map_err(unreadable)?;
+        let found = Found::read(path, *number, newest).map_err(unreadable)?;
         known_synced = known_synced.max(found.synced_beyond);
         let mut is_empty = true;
         for (number, payload) in found.entries() {
-            let expected = newest.unwrap_or(written_out) + 1;
-            let is_next = if newest.is_some() { number == expected } else { number <= expected };
-            if !is_next {
-                return Err(Fault::new(format!("entry {expected} of the log is missing")));
-            }
-            if number > written_out {
-                take(payload)?;
-            }
-            newest = Some(number);
             is_empty = false;
+            if number <= written_out {
+                continue;
+            }
+            if number != newest + 1 {
+                return Err(Fault::new(format!("entry {} of the log is missing", newest + 1)));
+            }
+            take(payload)?;
+            newest = number;
         }
         if is_empty {
             empty.push(path);
+        } else {
+            // A kill may have come before their sync, and from now on they count as durable.
+            fs::File::open(path).and_then(|file| file.sync_all()).map_err(unreadable)?;
         }
     }
-    let newest = newest.unwrap_or(0).max(written_out);
     if newest < known_synced {
         let missing = known_synced - newest;
         return Err(Fault::new(format!("{missing} acknowledged batches are missing or damaged")));
@@ -155,9 +154,23 @@ pub(crate) fn replay(
         // Made ready, or torn at its first entry: nothing in it was acknowledged.
         fs::remove_file(path).map_err(unreadable)?;
     }
+    remove_spares(folder).map_err(unreadable)?;
     let next_segment = segments.last().map_or(1, |(number, _)| number + 1);
     Ok(Replayed { newest, next_segment, segments: segments.len() - empty.len() })
 }
+
+fn remove_spares(folder: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.extension().is_some_and(|extension| extension == SPARE) {
+            fs::remove_file(path)?;
+        }
+    }
+    Ok(())
+}
+
+/// How a segment is called that is kept to be used again.
+const SPARE: &str = "spare";
 
 /// Whether anything was ever written here.
 pub(crate) fn is_begun(folder: &Path) -> io::Result<bool> {
@@ -177,7 +190,8 @@ impl Retired {
             }
             let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
             if kept.is_empty() {
-                let spare = folder.join("spare");
+                // A name of its own: the last one may still be on its way to be used again.
+                let spare = path.with_extension(SPARE);
                 fs::rename(path, &spare)?;
                 kept.push(spare);
             } else {

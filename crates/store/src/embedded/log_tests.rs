@@ -148,3 +148,53 @@ fn a_damaged_entry_is_noticed_by_what_follows_it() {
     let error = read(torn(true).path(), 0).unwrap_err().to_string();
     assert!(error.contains("1 acknowledged batches are missing or damaged"), "{error}");
 }
+
+#[test]
+fn a_body_that_looks_like_an_entry_is_none() {
+    let folder = tempfile::tempdir().unwrap();
+    with(folder.path(), |log, _| {
+        // Everything that can be known from outside: the form, the numbers, a checksum without the
+        // secret.
+        let mut forged = Vec::new();
+        for number in 1..200u64 {
+            let mut entry =
+                [b"entr".as_slice(), &[0; 4], &number.to_be_bytes(), &[255; 8]].concat();
+            entry.extend_from_slice(&blake3::hash(&entry[4..]).as_bytes()[..8]);
+            forged.extend(entry);
+        }
+        let mut batch = entry(0);
+        batch.put(Space::Messages, b"forged", &forged);
+        log.append(Kind::Decided, &[], &batch).unwrap();
+        log.sync().unwrap();
+    });
+    // Torn, so that the looks go through its payload.
+    let path = segment::list(folder.path()).unwrap().remove(0).1;
+    let file = fs::File::options().write(true).open(&path).unwrap();
+    file.write_all_at(b"torn", 70).unwrap();
+    let mut count = 0;
+    let replayed = replay(folder.path(), 0, 0, |_| {
+        count += 1;
+        Ok(())
+    });
+    assert_eq!((replayed.unwrap().newest, count), (0, 0));
+}
+
+#[test]
+fn retiring_while_segments_are_made_loses_none() {
+    let folder = tempfile::tempdir().unwrap();
+    with(folder.path(), |log, retired| {
+        let (path, retired) = (folder.path().to_owned(), retired.clone());
+        let (sender, numbers) = sync_channel::<u64>(4);
+        let retiring = std::thread::spawn(move || {
+            for number in numbers {
+                retired.retire(&path, number).unwrap();
+            }
+        });
+        for round in 0..60 {
+            add(log, round..round + 1);
+            sender.send(log.roll().unwrap()).unwrap();
+        }
+        drop(sender);
+        retiring.join().unwrap();
+    });
+}

@@ -165,6 +165,7 @@ impl Embedded {
     /// Asks the committer to end, and returns what to wait for; `None` if it has ended before. The
     /// queue may be full, so this may block until the committer has taken its next batch.
     fn end(&self) -> Option<oneshot::Receiver<()>> {
+        self.core.closing.store(true, Ordering::Relaxed);
         let (sender, receiver) = oneshot::channel::<()>();
         // Dropping the sender is the answer.
         let answer = Box::new(move || drop(sender));

@@ -1,16 +1,18 @@
 //! One file of the commit log: a header, entries, and then whatever was there before.
 //!
 //! ```text
-//! header   "nexo log" (8), number of the segment (8), checksum (4)
-//! entry    "entr" (4), length (4), number (8), synced (8), checksum (4), that many bytes
+//! header   "nexo log" (8), number of the segment (8), secret (16), checksum (4)
+//! entry    "entr" (4), length (4), number (8), synced (8), checksum (8), that many bytes
 //! ```
 //!
 //! The file is as long as it will get before its first entry, so that a sync has no length to
-//! write. It may have been another segment before: the number of the segment is part of every
-//! checksum, so an old entry is never taken for a new one. `synced` says up to which entry the log
-//! was durable when this one was written.
+//! write. It may have been another segment before, and what people send is in it as they sent it:
+//! every checksum is made with the segment's secret, so neither an old entry nor a body made to look
+//! like one is ever taken for an entry. `synced` says up to which entry the log was durable when
+//! this one was written.
 
 use std::fs::{self, File};
+use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
@@ -19,15 +21,18 @@ use std::path::{Path, PathBuf};
 use memchr::memmem;
 
 const MAGIC: [u8; 8] = *b"nexo log";
-const HEADER: usize = 20;
+const HEADER: usize = 36;
 const MARK: [u8; 4] = *b"entr";
 /// Bytes of an entry before its payload.
-pub(crate) const ENTRY: usize = 28;
+pub(crate) const ENTRY: usize = 32;
+
+type Secret = [u8; 16];
 
 /// A segment that can be written to.
 pub(crate) struct Segment {
     file: File,
     pub(crate) number: u64,
+    secret: Secret,
     at: u64,
     length: u64,
 }
@@ -54,11 +59,14 @@ impl Segment {
                 file
             }
         };
-        file.write_all_at(&header(number), 0)?;
+        // Unpredictable for whoever sends messages, which is all that is asked of it.
+        let secret = [(); 2].map(|()| RandomState::new().hash_one(number).to_be_bytes());
+        let secret: Secret = std::array::from_fn(|i| secret[i / 8][i % 8]);
+        file.write_all_at(&header(number, &secret), 0)?;
         file.sync_all()?;
         fs::rename(draft, path)?;
         File::open(folder)?.sync_all()?;
-        Ok(Self { file, number, at: HEADER as u64, length })
+        Ok(Self { file, number, secret, at: HEADER as u64, length })
     }
 
     /// Whether so many bytes fit in.
@@ -71,8 +79,15 @@ impl Segment {
         self.at == HEADER as u64
     }
 
-    /// Writes an entry that [`seal`] has completed.
-    pub(crate) fn append(&mut self, entry: &[u8]) -> io::Result<()> {
+    /// Completes an entry, whose payload begins after [`ENTRY`] bytes, and writes it.
+    pub(crate) fn append(&mut self, entry: &mut [u8], number: u64, synced: u64) -> io::Result<()> {
+        let length = u32::try_from(entry.len() - ENTRY).map_err(io::Error::other)?;
+        entry[..4].copy_from_slice(&MARK);
+        entry[4..8].copy_from_slice(&length.to_be_bytes());
+        entry[8..16].copy_from_slice(&number.to_be_bytes());
+        entry[16..24].copy_from_slice(&synced.to_be_bytes());
+        let checksum = checksum(&self.secret, &entry[4..24], &entry[ENTRY..]);
+        entry[24..ENTRY].copy_from_slice(&checksum);
         self.file.write_all_at(entry, self.at)?;
         self.at += entry.len() as u64;
         Ok(())
@@ -82,18 +97,6 @@ impl Segment {
     pub(crate) fn sync(&self) -> io::Result<()> {
         self.file.sync_data()
     }
-}
-
-/// Completes an entry whose payload begins after [`ENTRY`] bytes.
-pub(crate) fn seal(entry: &mut [u8], segment: u64, number: u64, synced: u64) -> io::Result<()> {
-    let length = u32::try_from(entry.len() - ENTRY).map_err(io::Error::other)?;
-    entry[..4].copy_from_slice(&MARK);
-    entry[4..8].copy_from_slice(&length.to_be_bytes());
-    entry[8..16].copy_from_slice(&number.to_be_bytes());
-    entry[16..24].copy_from_slice(&synced.to_be_bytes());
-    let checksum = checksum(segment, &entry[4..24], &entry[ENTRY..]);
-    entry[24..ENTRY].copy_from_slice(&checksum.to_be_bytes());
-    Ok(())
 }
 
 /// All segments of a folder, by number.
@@ -120,23 +123,22 @@ pub(crate) struct Found {
 }
 
 impl Found {
-    /// Reads a segment as far as it makes sense.
-    pub(crate) fn read(path: &Path, number: u64) -> io::Result<Self> {
+    /// Reads a segment as far as it makes sense. Entries up to `known` came before it.
+    pub(crate) fn read(path: &Path, number: u64, known: u64) -> io::Result<Self> {
         let bytes = fs::read(path)?;
-        let mut entries: Vec<(u64, Range<usize>)> = Vec::new();
+        let mut found = Self { bytes, entries: Vec::new(), synced_beyond: 0 };
+        let Some(secret) = secret(&found.bytes, number) else { return Ok(found) };
         let mut at = HEADER;
-        if bytes.get(..HEADER) == Some(&header(number)[..]) {
-            while let Some(entry) = entry(&bytes, at, number) {
-                if entries.last().is_some_and(|(last, _)| last + 1 != entry.number) {
-                    break;
-                }
-                at = entry.payload.end;
-                entries.push((entry.number, entry.payload));
+        while let Some(entry) = entry(&found.bytes, at, &secret) {
+            if found.entries.last().is_some_and(|(last, _)| last + 1 != entry.number) {
+                break;
             }
+            at = entry.payload.end;
+            found.entries.push((entry.number, entry.payload));
         }
-        let expected = entries.last().map_or(0, |(last, _)| last + 1);
-        let synced_beyond = synced_beyond(&bytes, at.min(bytes.len()), number, expected);
-        Ok(Self { bytes, entries, synced_beyond })
+        let last = found.entries.last().map_or(known, |(last, _)| *last);
+        found.synced_beyond = synced_beyond(&found.bytes, at, &secret, last);
+        Ok(found)
     }
 
     /// The entries with their numbers, oldest first.
@@ -151,30 +153,39 @@ struct Entry {
     payload: Range<usize>,
 }
 
+/// The secret in a segment's header, if that is whole.
+fn secret(bytes: &[u8], number: u64) -> Option<Secret> {
+    let secret = *bytes.get(16..)?.first_chunk()?;
+    bytes.starts_with(&header(number, &secret)).then_some(secret)
+}
+
 /// The whole entry at a place, if there is one.
-fn entry(bytes: &[u8], at: usize, segment: u64) -> Option<Entry> {
+fn entry(bytes: &[u8], at: usize, secret: &Secret) -> Option<Entry> {
     let head: &[u8; ENTRY] = bytes.get(at..)?.first_chunk()?;
     let number = |from: usize| head[from..].first_chunk().copied().map(u64::from_be_bytes);
     let length = u32::from_be_bytes(*head[4..].first_chunk()?) as usize;
     let start = at + ENTRY;
     let payload = start..start.checked_add(length)?;
     let is_whole = head[..4] == MARK
-        && head[24..] == checksum(segment, &head[4..24], bytes.get(payload.clone())?).to_be_bytes();
+        && head[24..] == checksum(secret, &head[4..24], bytes.get(payload.clone())?);
     is_whole.then_some(Entry { number: number(8)?, synced: number(16)?, payload })
 }
 
 /// Looks through the rest of a segment for whole entries. An entry that is torn may be followed by
 /// whole ones, but not by one that knows of its having been durable.
-fn synced_beyond(bytes: &[u8], mut at: usize, segment: u64, expected: u64) -> u64 {
-    let mut synced = 0;
+fn synced_beyond(bytes: &[u8], mut at: usize, secret: &Secret, last: u64) -> u64 {
+    let (mut synced, mut patience) = (0, bytes.len());
     while let Some(found) = memmem::find(&bytes[at..], &MARK) {
         at += found;
-        let number = bytes.get(at + 8..).and_then(|rest| rest.first_chunk());
-        // Entries of the segment that this file was before have lower numbers.
-        if number.is_some_and(|number| u64::from_be_bytes(*number) >= expected)
-            && let Some(entry) = entry(bytes, at, segment)
-        {
-            synced = synced.max(entry.synced);
+        let Some(head) = bytes[at..].first_chunk::<ENTRY>() else { break };
+        let number = head[8..].first_chunk().map_or(0, |it| u64::from_be_bytes(*it));
+        let length = head[4..].first_chunk().map_or(0, |it| u32::from_be_bytes(*it) as usize);
+        // What this file held in an earlier life has lower numbers, and no segment has so many
+        // entries. Whatever else looks like an entry may not cost more than one look at the file.
+        let is_near = number > last && number - last <= bytes.len() as u64;
+        if is_near && length <= patience {
+            patience -= length;
+            synced = synced.max(entry(bytes, at, secret).map_or(0, |entry| entry.synced));
         }
         at += 1;
     }
@@ -185,21 +196,25 @@ fn path(folder: &Path, number: u64) -> PathBuf {
     folder.join(format!("{number:010}.log"))
 }
 
-fn header(number: u64) -> [u8; HEADER] {
+fn header(number: u64, secret: &Secret) -> [u8; HEADER] {
     let mut bytes = [0; HEADER];
     bytes[..8].copy_from_slice(&MAGIC);
     bytes[8..16].copy_from_slice(&number.to_be_bytes());
-    let checksum = crc32fast::hash(&bytes[..16]);
-    bytes[16..].copy_from_slice(&checksum.to_be_bytes());
+    bytes[16..32].copy_from_slice(secret);
+    let checksum = crc32fast::hash(&bytes[..32]);
+    bytes[32..].copy_from_slice(&checksum.to_be_bytes());
     bytes
 }
 
-fn checksum(segment: u64, head: &[u8], payload: &[u8]) -> u32 {
-    let mut hasher = crc32fast::Hasher::new();
-    hasher.update(&segment.to_be_bytes());
+fn checksum(secret: &Secret, head: &[u8], payload: &[u8]) -> [u8; 8] {
+    let mut key = [0; 32];
+    key[..16].copy_from_slice(secret);
+    let mut hasher = blake3::Hasher::new_keyed(&key);
     hasher.update(head);
     hasher.update(payload);
-    hasher.finalize()
+    let mut checksum = [0; 8];
+    checksum.copy_from_slice(&hasher.finalize().as_bytes()[..8]);
+    checksum
 }
 
 fn write_zeros(file: &File, length: u64) -> io::Result<()> {

@@ -4,8 +4,8 @@
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::mpsc::{Receiver, SyncSender, TrySendError};
-use std::time::Duration;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError};
+use std::time::{Duration, Instant};
 
 use super::core::Core;
 use super::log::Retired;
@@ -13,6 +13,10 @@ use super::poison::Fault;
 
 /// How much nicer these threads are than the others.
 const NICENESS: i32 = 10;
+/// How long a writer waits for merging to catch up; many files are slow to read, but not wrong.
+const CROWDED_MAX: Duration = Duration::from_secs(30);
+/// How often the mergers look for what nobody reads any more.
+const FORGET_EVERY: Duration = Duration::from_secs(2);
 /// How often a writer asks whether merging has caught up.
 const PATIENCE: Duration = Duration::from_millis(20);
 
@@ -35,6 +39,11 @@ pub(crate) fn write_out(
     // A folder that was left with many files is tidied up first.
     ask(merge);
     for sealed in sealed {
+        let since = Instant::now();
+        while core.engine.is_crowded() && !is_over(core) && since.elapsed() < CROWDED_MAX {
+            ask(merge);
+            std::thread::sleep(PATIENCE);
+        }
         let done = write_out_one(core, retired, &sealed);
         if let Err(fault) = done {
             // Whoever writes next is told.
@@ -46,9 +55,6 @@ pub(crate) fn write_out(
 }
 
 fn write_out_one(core: &Core, retired: &Retired, sealed: &Sealed) -> Result<(), Fault> {
-    while core.engine.is_crowded() && !is_over(core) {
-        std::thread::sleep(PATIENCE);
-    }
     core.engine.write_out()?;
     let cannot = |error: io::Error| Fault::new(format!("cannot let go of the log: {error}"));
     core.witness.written_out(sealed.up_to).map_err(cannot)?;
@@ -62,11 +68,16 @@ fn ask(merge: &SyncSender<()>) {
     }
 }
 
-/// Merges files whenever some were written out.
+/// Merges files whenever some were written out, and lets go of what was merged.
 pub(crate) fn merge(core: &Arc<Core>, wanted: &Receiver<()>) {
     be_nice();
-    for () in wanted {
-        if let Err(fault) = core.engine.merge(|| is_over(core)) {
+    loop {
+        let done = match wanted.recv_timeout(FORGET_EVERY) {
+            Ok(()) => core.engine.merge(|| is_over(core)),
+            Err(RecvTimeoutError::Timeout) => core.engine.forget_old(),
+            Err(RecvTimeoutError::Disconnected) => return,
+        };
+        if let Err(fault) = done {
             drop(core.poison.set(&fault));
             return;
         }
@@ -74,7 +85,7 @@ pub(crate) fn merge(core: &Arc<Core>, wanted: &Receiver<()>) {
 }
 
 fn is_over(core: &Core) -> bool {
-    core.closed.load(Ordering::Relaxed) || core.poison.check().is_err()
+    core.closing.load(Ordering::Relaxed) || core.poison.check().is_err()
 }
 
 fn be_nice() {

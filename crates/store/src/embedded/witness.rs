@@ -32,10 +32,12 @@ const LENGTH: usize = 12;
 impl Witness {
     /// Makes the file for a new store.
     pub(crate) fn create(path: &Path) -> io::Result<Self> {
-        let witness = Self(File::create_new(path)?);
+        let draft = path.with_extension("new");
+        let witness = Self(File::create(&draft)?);
         witness.acknowledged(0)?;
         witness.written_out(0)?;
         witness.0.sync_all()?;
+        std::fs::rename(draft, path)?;
         Ok(witness)
     }
 
