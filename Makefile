@@ -36,7 +36,7 @@ fuzz: ## the long form of the decoders' property tests: CASES=200000
 schemathesis: ## ask a real server whatever docs/openapi.json allows: EXAMPLES=30
 	scripts/schemathesis
 
-bench: release ## the whole table of docs/performance.md (under ten minutes): MESSAGES=2000000
+bench: release ## the whole table of docs/performance.md (under ten minutes): MESSAGES=10000000
 	scripts/bench
 
 growth: ## does cost grow with ten million messages? (about five minutes, 10 GB while it runs)

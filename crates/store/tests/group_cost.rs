@@ -103,7 +103,7 @@ impl Log<'_> {
         let (length, number) = (u32::from_be_bytes(self.take()), u64::from_be_bytes(self.take()));
         self.skip(8 + 8); // what was synced, the checksum
         let mut payload = self.skip(length);
-        payload.skip(1); // its kind
+        payload.skip(8); // what is covered
         let sent = u32::from_be_bytes(payload.take());
         payload.skip(sent);
         let mut records = 0;

@@ -1,9 +1,11 @@
 //! Writes that happen together or not at all, and their bytes in the commit log.
 //!
 //! ```text
-//! entry   kind (1), length of the own sends (4), own sends, then the writes:
+//! entry   covered (8), length of the own sends (4), own sends, then the writes:
 //! write   keyspace (1), length of the key (2), length of the value + 1 or 0 (4), key, value
 //! ```
+//!
+//! Up to the entry `covered` all own sends are among the written cursors: they need not be done again.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,15 +15,6 @@ use super::cursors::Sent;
 use super::engine::Bytes;
 use super::keys::Space;
 use super::poison::Fault;
-
-/// What an entry of the log is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
-    /// Decisions that are answered.
-    Decided = 0,
-    /// The cursors that had moved until then: nothing before it must be done again for them.
-    Cursors = 1,
-}
 
 /// One record, or its end.
 pub(crate) struct Write {
@@ -63,19 +56,20 @@ impl Batch {
     /// Appends the bytes of an entry.
     pub(crate) fn encode(
         &self,
-        kind: Kind,
+        covered: u64,
         sent: &[Sent],
         bytes: &mut Vec<u8>,
     ) -> Result<(), Fault> {
         let start = bytes.len();
-        bytes.extend_from_slice(&[kind as u8, 0, 0, 0, 0]);
+        bytes.extend_from_slice(&covered.to_be_bytes());
+        bytes.extend_from_slice(&[0; 4]);
         if !sent.is_empty() {
             let moves: Vec<Move<'_>> = sent.iter().map(Move::from).collect();
             *bytes = postcard::to_extend(&moves, std::mem::take(bytes))
                 .map_err(|error| Fault::new(format!("cannot write the own sends: {error}")))?;
         }
         let length = size(bytes.len() - start - HEAD)?;
-        bytes[start + 1..start + HEAD].copy_from_slice(&length.to_be_bytes());
+        bytes[start + 8..start + HEAD].copy_from_slice(&length.to_be_bytes());
         for Write { space, key, value } in &self.0 {
             let key_length = u16::try_from(key.len()).map_err(|_| too_long())?;
             let value_length = match value {
@@ -92,12 +86,12 @@ impl Batch {
     }
 
     /// What these bytes of an entry say.
-    pub(crate) fn decode(bytes: &[u8]) -> Result<(Kind, Vec<Sent>, Self), Fault> {
+    pub(crate) fn decode(bytes: &[u8]) -> Result<(u64, Vec<Sent>, Self), Fault> {
         decode(bytes).ok_or_else(|| Fault::new("an entry of the log makes no sense"))
     }
 }
 
-const HEAD: usize = 5;
+const HEAD: usize = 12;
 
 fn size(length: usize) -> Result<u32, Fault> {
     u32::try_from(length).ok().filter(|length| *length < u32::MAX).ok_or_else(too_long)
@@ -107,13 +101,9 @@ fn too_long() -> Fault {
     Fault::new("a record is too long")
 }
 
-fn decode(bytes: &[u8]) -> Option<(Kind, Vec<Sent>, Batch)> {
-    let ([kind, length @ ..], rest) = bytes.split_first_chunk::<HEAD>()?;
-    let kind = match kind {
-        0 => Kind::Decided,
-        1 => Kind::Cursors,
-        _ => return None,
-    };
+fn decode(bytes: &[u8]) -> Option<(u64, Vec<Sent>, Batch)> {
+    let (covered, rest) = bytes.split_first_chunk()?;
+    let (length, rest) = rest.split_first_chunk()?;
     let (sent, mut rest) = rest.split_at_checked(u32::from_be_bytes(*length) as usize)?;
     let sent = if sent.is_empty() { Vec::new() } else { postcard::from_bytes(sent).ok()? };
     let sent: Option<Vec<Sent>> = sent.into_iter().map(Move::sent).collect();
@@ -132,7 +122,7 @@ fn decode(bytes: &[u8]) -> Option<(Kind, Vec<Sent>, Batch)> {
         batch.put(space, key, value);
         rest = after;
     }
-    Some((kind, sent?, batch))
+    Some((u64::from_be_bytes(*covered), sent?, batch))
 }
 
 /// An own send: sender, conversation, seq, whether it marks everything before it read.
@@ -166,11 +156,11 @@ mod tests {
         let place = (UserId::parse("alice").unwrap(), ConversationId::stored("si_alice_bob"));
         let sent = [Sent { place, seq: Seq(7), marks_read: true }];
         let mut bytes = Vec::new();
-        batch.encode(Kind::Decided, &sent, &mut bytes).unwrap();
-        let (kind, again, read) = Batch::decode(&bytes).unwrap();
-        assert_eq!((kind, again.len(), again[0].seq), (Kind::Decided, 1, Seq(7)));
+        batch.encode(6, &sent, &mut bytes).unwrap();
+        let (covered, again, read) = Batch::decode(&bytes).unwrap();
+        assert_eq!((covered, again.len(), again[0].seq), (6, 1, Seq(7)));
         let mut twice = Vec::new();
-        read.encode(kind, &again, &mut twice).unwrap();
+        read.encode(covered, &again, &mut twice).unwrap();
         assert_eq!(bytes, twice);
         for end in 0..bytes.len() {
             // Cut short it is another entry or none, and never a panic.

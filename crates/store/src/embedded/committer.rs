@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use nexo_chat::model::Kept;
 
-use super::batch::{Batch, Kind};
+use super::batch::Batch;
 use super::core::Core;
 use super::cursors::{MemberChange, Place};
 use super::log::Log;
@@ -39,6 +39,8 @@ pub(crate) struct Finished {
 
 const BATCH_ACTS_MAX: usize = 4096;
 const BATCH_BYTES_MAX: usize = 8 << 20;
+/// Cursors written in a row while others wait.
+const LOT: usize = 64;
 /// Every start leaves a segment of the log, however little is in it; at most so many.
 const SEGMENTS_MAX: usize = 4;
 
@@ -55,6 +57,15 @@ pub(crate) struct Committer {
     /// Segments of the log left by earlier runs.
     pub(crate) segments: usize,
     pub(crate) cursors_every: Duration,
+    /// Cursors that are being written, if any are.
+    pub(crate) sweep: Option<Sweep>,
+}
+
+/// The places whose cursors had moved when the log was that long. They are written a few at a time,
+/// between the batches: nobody's answer waits for all of them.
+pub(crate) struct Sweep {
+    places: Vec<Place>,
+    up_to: u64,
 }
 
 impl Committer {
@@ -65,7 +76,10 @@ impl Committer {
             self.guarded(Self::seal);
         }
         loop {
-            let wait = cursors_due.saturating_duration_since(Instant::now());
+            let wait = match self.sweep {
+                Some(_) => Duration::ZERO,
+                None => cursors_due.saturating_duration_since(Instant::now()),
+            };
             let closing = match self.queue.recv_timeout(wait) {
                 Ok(first) => self.batch_from(first),
                 Err(RecvTimeoutError::Timeout) => None,
@@ -74,8 +88,10 @@ impl Committer {
             if let Some(answer) = closing {
                 return self.close(answer);
             }
-            if Instant::now() >= cursors_due {
-                self.guarded(Self::write_cursors);
+            if self.sweep.is_some() {
+                self.guarded(|it| it.write_cursors(LOT));
+            } else if Instant::now() >= cursors_due {
+                self.begin_sweep();
                 self.core.engine.advance();
                 self.seal_if_full();
                 cursors_due = Instant::now() + self.cursors_every;
@@ -171,7 +187,7 @@ impl Committer {
         let mut decided = pending.finish();
         let kept = std::mem::take(&mut decided.kept);
         if !decided.batch.is_empty() {
-            self.log.append(Kind::Decided, &decided.sent, &decided.batch)?;
+            self.log.append(&decided.sent, &decided.batch)?;
             self.sync()?;
             self.close_windows(&decided)?;
             self.core.engine.apply(std::mem::take(&mut decided.batch));
@@ -228,23 +244,40 @@ impl Committer {
         Ok(())
     }
 
-    /// Writes the cursors that moved. The next batch makes them durable.
-    fn write_cursors(&mut self) -> Result<(), Fault> {
+    fn begin_sweep(&mut self) {
+        let (places, up_to) = (self.core.members.take_dirty(), self.log.newest());
+        self.sweep = Some(Sweep { places, up_to });
+    }
+
+    /// Writes the next cursors that moved. The next batch makes them durable.
+    fn write_cursors(&mut self, count: usize) -> Result<(), Fault> {
+        let Some(sweep) = &mut self.sweep else { return Ok(()) };
+        let first = sweep.places.len().saturating_sub(count);
         let mut batch = Batch::default();
-        let written = self.core.members.write(&mut batch)?;
-        if batch.is_empty() {
-            return Ok(());
+        let written = self.core.members.write(sweep.places.drain(first..), &mut batch)?;
+        if !batch.is_empty() {
+            self.log.append(&[], &batch)?;
+            self.core.engine.apply(batch);
+            self.core.members.written(written);
         }
-        self.log.append(Kind::Cursors, &[], &batch)?;
-        self.core.engine.apply(batch);
-        self.core.members.written(written);
+        if first == 0 {
+            self.log.cover(sweep.up_to);
+            self.sweep = None;
+        }
         Ok(())
+    }
+
+    /// Writes all cursors that moved.
+    fn write_all_cursors(&mut self) -> Result<(), Fault> {
+        self.write_cursors(usize::MAX)?;
+        self.begin_sweep();
+        self.write_cursors(usize::MAX)
     }
 
     /// Lets the trees write out what they have collected. The cursors go with it, so that nothing
     /// in the log before this place must be done again once that is done.
     fn seal(&mut self) -> Result<(), Fault> {
-        self.write_cursors()?;
+        self.write_all_cursors()?;
         let segment = self.log.roll()?;
         self.core.engine.seal();
         let sealed = self.sealed.send(Sealed { up_to: self.log.newest(), segment });
@@ -255,7 +288,7 @@ impl Committer {
     fn close(mut self, answer: Answer) {
         self.core.closed.store(true, Ordering::SeqCst);
         self.guarded(|it| {
-            it.write_cursors()?;
+            it.write_all_cursors()?;
             it.sync()
         });
         let answers = vec![answer];

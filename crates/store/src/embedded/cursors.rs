@@ -151,10 +151,18 @@ impl Members {
         }
     }
 
-    /// Adds all moved cursors to a batch. They stay dirty until [`Members::written`].
-    pub(crate) fn write(&self, batch: &mut Batch) -> Result<Vec<(Place, Progress)>, Fault> {
-        let places = std::mem::take(&mut *self.dirty_places());
-        let mut written = Vec::with_capacity(places.len());
+    /// The places whose cursors moved; they are to be written.
+    pub(crate) fn take_dirty(&self) -> Vec<Place> {
+        std::mem::take(&mut *self.dirty_places())
+    }
+
+    /// Adds the cursors of these places to a batch. They stay dirty until [`Members::written`].
+    pub(crate) fn write(
+        &self,
+        places: impl Iterator<Item = Place>,
+        batch: &mut Batch,
+    ) -> Result<Vec<(Place, Progress)>, Fault> {
+        let mut written = Vec::new();
         for place in places {
             let Some(progress) = self.known.lock(&place).get(&place).map(|member| member.progress)
             else {

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::batch::{Batch, Kind};
+use super::batch::Batch;
 use super::cursors::Sent;
 use super::options::{FaultKind, Faults};
 use super::poison::Fault;
@@ -31,6 +31,8 @@ pub(crate) struct Log {
     newest: u64,
     /// Up to which entry it is durable.
     synced: u64,
+    /// Up to which entry all own sends are among the written cursors.
+    covered: u64,
     entry: Vec<u8>,
     faults: Faults,
 }
@@ -45,7 +47,8 @@ impl Log {
     ) -> Result<Self, Fault> {
         let current = take(&ready)?;
         let Replayed { newest, .. } = after;
-        Ok(Self { current, ready, newest, synced: newest, entry: Vec::new(), faults })
+        let (synced, covered, entry) = (newest, 0, Vec::new());
+        Ok(Self { current, ready, newest, synced, covered, entry, faults })
     }
 
     /// The number of the newest entry.
@@ -53,14 +56,19 @@ impl Log {
         self.newest
     }
 
+    /// Notes that the cursors written so far tell all own sends up to this entry.
+    pub(crate) fn cover(&mut self, entry: u64) {
+        self.covered = entry;
+    }
+
     /// Adds an entry. It is durable after [`Log::sync`].
-    pub(crate) fn append(&mut self, kind: Kind, sent: &[Sent], batch: &Batch) -> Result<(), Fault> {
+    pub(crate) fn append(&mut self, sent: &[Sent], batch: &Batch) -> Result<(), Fault> {
         if self.faults.get() == FaultKind::Write {
             return Err(Fault::new("cannot write: a test wants it so"));
         }
         self.entry.clear();
         self.entry.resize(ENTRY, 0);
-        batch.encode(kind, sent, &mut self.entry)?;
+        batch.encode(self.covered, sent, &mut self.entry)?;
         if !self.current.has_room(self.entry.len()) && !self.current.is_empty() {
             self.roll()?;
         }
@@ -118,7 +126,7 @@ pub(crate) fn replay(
     folder: &Path,
     written_out: u64,
     acknowledged: u64,
-    mut take: impl FnMut(&[u8]) -> Result<(), Fault>,
+    mut take: impl FnMut(u64, &[u8]) -> Result<(), Fault>,
 ) -> Result<Replayed, Fault> {
     let unreadable = |error: io::Error| Fault::new(format!("cannot read the log: {error}"));
     let segments = segment::list(folder).map_err(unreadable)?;
@@ -136,7 +144,7 @@ pub(crate) fn replay(
             if number != newest + 1 {
                 return Err(Fault::new(format!("entry {} of the log is missing", newest + 1)));
             }
-            take(payload)?;
+            take(number, payload)?;
             newest = number;
         }
         if is_empty {

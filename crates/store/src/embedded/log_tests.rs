@@ -19,7 +19,7 @@ fn with(folder: &Path, act: impl FnOnce(&mut Log, &Retired)) {
 /// What is found in a folder of which nothing was written out: the value in each entry.
 fn read(folder: &Path, acknowledged: u64) -> Result<(Replayed, Vec<u64>), Fault> {
     let mut found = Vec::new();
-    let replayed = replay(folder, 0, acknowledged, |payload| {
+    let replayed = replay(folder, 0, acknowledged, |_, payload| {
         let (_, _, batch) = Batch::decode(payload)?;
         for write in batch.into_writes() {
             found.push(u64::from_be_bytes((*write.value.unwrap()).try_into().unwrap()));
@@ -37,7 +37,7 @@ fn entry(value: u64) -> Batch {
 
 fn add(log: &mut Log, values: std::ops::Range<u64>) {
     for value in values {
-        log.append(Kind::Decided, &[], &entry(value)).unwrap();
+        log.append(&[], &entry(value)).unwrap();
         log.sync().unwrap();
     }
 }
@@ -66,7 +66,7 @@ fn a_segment_used_again_shows_nothing_of_its_first_life() {
         add(log, 60..62);
     });
     let mut found = Vec::new();
-    let replayed = replay(folder.path(), 60, 62, |payload| {
+    let replayed = replay(folder.path(), 60, 62, |_, payload| {
         found.push(payload.len());
         Ok(())
     });
@@ -80,12 +80,12 @@ fn an_entry_that_does_not_fit_gets_a_segment_of_its_own() {
         for _ in 0..3 {
             let mut large = entry(7);
             large.put(Space::Codes, b"large", &vec![b'x'; 3 << 20]);
-            log.append(Kind::Decided, &[], &large).unwrap();
+            log.append(&[], &large).unwrap();
             log.sync().unwrap();
         }
     });
     let mut count = 0;
-    let replayed = replay(folder.path(), 0, 3, |payload| {
+    let replayed = replay(folder.path(), 0, 3, |_, payload| {
         Batch::decode(payload)?;
         count += 1;
         Ok(())
@@ -118,11 +118,11 @@ fn torn(second_is_synced: bool) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     with(folder.path(), |log, _| {
         add(log, 0..1);
-        log.append(Kind::Cursors, &[], &entry(1)).unwrap();
+        log.append(&[], &entry(1)).unwrap();
         if second_is_synced {
             log.sync().unwrap();
         }
-        log.append(Kind::Decided, &[], &entry(2)).unwrap();
+        log.append(&[], &entry(2)).unwrap();
     });
     let path = segment::list(folder.path()).unwrap().remove(0).1;
     let bytes = fs::read(&path).unwrap();
@@ -164,7 +164,7 @@ fn a_body_that_looks_like_an_entry_is_none() {
         }
         let mut batch = entry(0);
         batch.put(Space::Messages, b"forged", &forged);
-        log.append(Kind::Decided, &[], &batch).unwrap();
+        log.append(&[], &batch).unwrap();
         log.sync().unwrap();
     });
     // Torn, so that the looks go through its payload.
@@ -172,7 +172,7 @@ fn a_body_that_looks_like_an_entry_is_none() {
     let file = fs::File::options().write(true).open(&path).unwrap();
     file.write_all_at(b"torn", 70).unwrap();
     let mut count = 0;
-    let replayed = replay(folder.path(), 0, 0, |_| {
+    let replayed = replay(folder.path(), 0, 0, |_, _| {
         count += 1;
         Ok(())
     });

@@ -6,7 +6,7 @@ use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use super::batch::{Batch, Kind};
+use super::batch::Batch;
 use super::committer::Committer;
 use super::core::Core;
 use super::cursors::Sent;
@@ -72,6 +72,7 @@ impl Embedded {
             memtable_bytes: options.memtable_bytes,
             segments: replayed.segments,
             cursors_every: options.cursors_every,
+            sweep: None,
         };
         let [listening, to_write, to_merge] = [(); 3].map(|()| Arc::clone(&core));
         spawn("nexo-committer", Box::new(|| committer.run()))?;
@@ -109,16 +110,15 @@ fn replay(
     engine: &Engine,
     witnessed: Witnessed,
 ) -> Result<(Replayed, Vec<Sent>), Fault> {
-    let mut uncovered = Vec::new();
+    let (mut all, mut covered) = (Vec::new(), 0);
     let Witnessed { acknowledged, written_out } = witnessed;
-    let replayed = log::replay(&folder.log(), written_out, acknowledged, |payload| {
-        let (kind, sent, batch) = Batch::decode(payload)?;
+    let replayed = log::replay(&folder.log(), written_out, acknowledged, |number, payload| {
+        let (up_to, sent, batch) = Batch::decode(payload)?;
         engine.apply(batch);
-        match kind {
-            Kind::Decided => uncovered.extend(sent),
-            Kind::Cursors => uncovered.clear(),
-        }
+        covered = up_to.max(covered);
+        all.extend(sent.into_iter().map(|sent| (number, sent)));
         Ok(())
     })?;
-    Ok((replayed, uncovered))
+    let uncovered = all.into_iter().filter(|(number, _)| *number > covered);
+    Ok((replayed, uncovered.map(|(_, sent)| sent).collect()))
 }
