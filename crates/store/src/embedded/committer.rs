@@ -143,6 +143,7 @@ impl Committer {
     /// answered then is dropped, which tells its caller.
     fn guarded(&mut self, act: impl FnOnce(&mut Self) -> Result<(), Fault>) {
         if self.core.poison.check().is_err() {
+            self.sweep = None; // or it would be tried again at once, for ever
             return;
         }
         let fault = match catch_unwind(AssertUnwindSafe(|| act(self))) {
