@@ -52,14 +52,27 @@ impl Bench {
     pub(crate) fn run(self) -> anyhow::Result<()> {
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
         crate::serve::raise_file_limit();
+        let done = runtime.block_on(async {
+            tokio::select! {
+                done = self.measure() => done,
+                // Returning removes the folder, which may be large, and ends the server.
+                _ = tokio::signal::ctrl_c() => anyhow::bail!("interrupted"),
+            }
+        });
+        // Threads that keep the beat would be waited for.
+        runtime.shutdown_background();
+        done
+    }
+
+    async fn measure(self) -> anyhow::Result<()> {
         match self {
-            Self::Private(options) => runtime.block_on(private(&options)),
-            Self::Group(options) => runtime.block_on(group(&options)),
-            Self::Catchup(options) => runtime.block_on(catchup(&options)),
-            Self::Mixed(options) => runtime.block_on(mixed(&options)),
-            Self::Connect(options) => runtime.block_on(connect(&options)),
-            Self::Growth(options) => runtime.block_on(growth(&options)),
-            Self::BareRelay(options) => runtime.block_on(bare_relay(&options)),
+            Self::Private(options) => private(&options).await,
+            Self::Group(options) => group(&options).await,
+            Self::Catchup(options) => catchup(&options).await,
+            Self::Mixed(options) => mixed(&options).await,
+            Self::Connect(options) => connect(&options).await,
+            Self::Growth(options) => growth(&options).await,
+            Self::BareRelay(options) => bare_relay(&options).await,
         }
     }
 }

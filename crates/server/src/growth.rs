@@ -17,12 +17,7 @@ pub(crate) async fn growth(options: &GrowthOptions) -> anyhow::Result<()> {
     let folder = folder()?;
     let kept = options.keep.as_deref().unwrap_or(folder.path());
     let parts = Parts { open, start: server };
-    let report = tokio::select! {
-        report = nexo_bench::growth(options, &parts, kept) => report?,
-        // Returning removes the folder, which is large, and ends the server.
-        _ = tokio::signal::ctrl_c() => anyhow::bail!("interrupted"),
-    };
-    show(&report, &options.shown)
+    show(&nexo_bench::growth(options, &parts, kept).await?, &options.shown)
 }
 
 /// A data folder with the settings that [`server`] has.

@@ -3,7 +3,8 @@
 //! All writes go through one thread, so its order is the order. It takes everything that waits,
 //! de-duplicates, gives seqs, appends one entry to the log, syncs once, and shows it to the
 //! readers; then a second thread announces and answers while the first syncs the next batch. Reads
-//! do not pass through either, and nobody waits for the trees' files. In reading order:
+//! do not pass through either. The trees' files are written behind all that; a commit waits for
+//! them only while a tree takes a finished file over. In reading order:
 //!
 //! - `options`, `folder`, `witness`: what is in the data folder, and who holds it
 //! - `keys`, `record`, `change_record`, `group_record`: every byte on disk
