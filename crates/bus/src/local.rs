@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use nexo_chat::Boxed;
 use nexo_chat::bus::{Bus, Listener, Place};
 use nexo_chat::command::Event;
-use nexo_chat::ids::{ConnectionId, UserId};
+use nexo_chat::ids::{ConnectionId, ConversationId, UserId};
 
 /// Hands events straight to this node's listener, in the publisher's own thread: the listener only
 /// fills queues, so nobody waits.
@@ -67,5 +67,15 @@ impl Bus for Local {
     fn places(&self, user: &UserId) -> Boxed<'_, Vec<Place>> {
         let mine = self.places_now().get(user).cloned().unwrap_or_default();
         Box::pin(std::future::ready(mine))
+    }
+
+    fn tune_in(&self, _groups: Vec<ConversationId>) -> Boxed<'_, ()> {
+        Box::pin(std::future::ready(())) // everything published is heard here
+    }
+
+    fn tune_out(&self, _group: &ConversationId) {}
+
+    fn health(&self) -> Result<(), String> {
+        Ok(())
     }
 }

@@ -27,7 +27,9 @@ impl Committed for Announcer {
 
 fn event(kept: &Kept) -> Event {
     match kept.clone() {
-        Kept::Message { message, origin, members } => Event::Message { message, origin, members },
+        Kept::Message { message, origin, members, change_seq } => {
+            Event::Message { message, origin, members, change_seq }
+        }
         Kept::Change { change, origin, members } => Event::Change { change, origin, members },
         Kept::Asked { request, to } => Event::JoinRequested { request, to },
         Kept::Answered { request, accepted, by, at } => {

@@ -4,11 +4,13 @@
 use std::sync::Arc;
 
 use crate::Boxed;
+use serde::{Deserialize, Serialize};
+
 use crate::command::Event;
-use crate::ids::{ConnectionId, LoginId, Platform, UserId};
+use crate::ids::{ConnectionId, ConversationId, LoginId, Platform, UserId};
 
 /// A socket that a user has somewhere.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Place {
     /// Whose.
     pub user: UserId,
@@ -31,6 +33,10 @@ pub trait Listener: Send + Sync {
             self.hear(event);
         }
     }
+
+    /// Events may have been missed: what is known from them has to be looked up again. Must not
+    /// block.
+    fn lost(&self) {}
 }
 
 /// Spreads events to the nodes that have listeners.
@@ -49,13 +55,24 @@ pub trait Bus: Send + Sync {
     /// Names who hears on this node. Set once, before the first socket.
     fn subscribe(&self, listener: Arc<dyn Listener>);
 
-    /// Notes that a user has a socket here and returns the places they had before, in one act:
-    /// of two claims at once, the later one sees the earlier.
+    /// Notes that a user has a socket here and returns the places they had before, the oldest
+    /// first, in one act: of two claims at once, the later one sees the earlier.
     fn claim(&self, place: Place) -> Boxed<'_, Vec<Place>>;
 
     /// The socket is gone. Repeating it does nothing.
     fn release(&self, user: &UserId, connection: ConnectionId);
 
-    /// The places a user has now.
+    /// The places a user has now, the oldest first.
     fn places(&self, user: &UserId) -> Boxed<'_, Vec<Place>>;
+
+    /// Somebody here hears these groups: what is published of them elsewhere reaches this node from
+    /// the moment this returns, or once others can be reached again.
+    fn tune_in(&self, groups: Vec<ConversationId>) -> Boxed<'_, ()>;
+
+    /// Nobody here hears this group any more.
+    fn tune_out(&self, group: &ConversationId);
+
+    /// Why other nodes cannot be reached now, or `Ok`. What is published meanwhile is heard here
+    /// only.
+    fn health(&self) -> Result<(), String>;
 }

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use crate::ids::{ConnectionId, ConversationId, MessageId, Millis, Seq, UserId};
 use crate::membership::{GroupChange, JoinRequest, Role};
 use crate::model::Message;
@@ -9,7 +11,7 @@ use crate::standing::Settings;
 
 /// What happened to something stored: an event with a place of its own in the conversation's second
 /// sequence, so that a device that was away learns of it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Change {
     /// Where.
     pub conversation: ConversationId,
@@ -24,7 +26,7 @@ pub struct Change {
 }
 
 /// The kinds of change.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ChangeKind {
     /// A message was taken back.
     Recalled {
@@ -109,6 +111,9 @@ pub enum Kept {
         origin: Option<ConnectionId>,
         /// How many members its group has; zero between two people.
         members: u32,
+        /// The newest change of its conversation when it was stored: whoever knows fewer is
+        /// behind, and may not know who hears it.
+        change_seq: Seq,
     },
     /// A change.
     Change {

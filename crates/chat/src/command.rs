@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use crate::ids::{
     ClientMsgId, ConnectionId, ConversationId, GroupId, LoginId, MessageId, Millis, Seq, UserId,
 };
@@ -63,7 +65,7 @@ pub struct Outgoing {
 }
 
 /// Whom one speaks to.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Target {
     /// One person.
     User(UserId),
@@ -142,7 +144,7 @@ pub enum Answer {
 }
 
 /// What happened, told to everybody concerned. A hint: the store is the truth.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Event {
     /// A message became durable.
     Message {
@@ -152,6 +154,9 @@ pub enum Event {
         origin: Option<ConnectionId>,
         /// How many members its group has; zero between two people.
         members: u32,
+        /// The newest change of its conversation when it was stored: whoever knows fewer is
+        /// behind, and may not know who hears it.
+        change_seq: Seq,
     },
     /// Something stored was changed.
     Change {
@@ -221,7 +226,7 @@ pub enum Event {
 }
 
 /// Which of a user's sign-ins.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Logins {
     /// All of them.
     All,
@@ -240,7 +245,7 @@ impl Logins {
 }
 
 /// A member has received or read everything up to a message.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Receipt {
     /// Delivered or read.
     pub kind: CursorKind,
@@ -263,7 +268,7 @@ pub struct Receipt {
 }
 
 /// Who hears of a receipt.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ReceiptTo {
     /// The message's sender.
     Sender,

@@ -4,11 +4,14 @@ use std::fmt;
 use std::sync::Arc;
 
 use data_encoding::BASE32_NOPAD;
+use serde::{Deserialize, Serialize};
 
 use crate::reason::Reason;
 
 /// Milliseconds since 1970 by the server's clock.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 pub struct Millis(pub u64);
 
 impl Millis {
@@ -25,7 +28,9 @@ impl Millis {
 }
 
 /// A place in a conversation: 1, 2, 3 … without a hole. Zero is "before the first".
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 pub struct Seq(pub u64);
 
 impl Seq {
@@ -52,7 +57,7 @@ impl fmt::Display for Seq {
 }
 
 /// A person: 1–64 of `A-Z a-z 0-9 . -`. No `_` or `:`, so that pair ids cannot collide.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct UserId(Arc<str>);
 
 impl UserId {
@@ -97,7 +102,7 @@ impl fmt::Debug for UserId {
 }
 
 /// A group, in the alphabet of user ids.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct GroupId(Arc<str>);
 
 impl GroupId {
@@ -135,7 +140,7 @@ impl fmt::Debug for GroupId {
 }
 
 /// A conversation: `si_{min}_{max}` for two people, `sg_{group}` for a group. Immutable.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct ConversationId(Arc<str>);
 
 /// What a conversation id says about the conversation.
@@ -224,7 +229,7 @@ impl fmt::Debug for ConversationId {
 }
 
 /// The sender's own name for a message; a retry repeats it.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct ClientMsgId(Arc<str>);
 
 impl ClientMsgId {
@@ -306,12 +311,38 @@ impl fmt::Debug for LoginId {
 }
 
 /// One open socket. Unique over all nodes: the upper half is drawn at start.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct ConnectionId(pub u64);
 
 /// The kind of device, by the numbers of document 003: 1 iOS, 2 Android, 3 Windows, 4 macOS, 5 Web.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 pub struct Platform(pub i32);
+
+/// Ids that are bytes are written as people see them where people may read it.
+macro_rules! told_as_text {
+    ($($id:ident),*) => {$(
+        impl Serialize for $id {
+            fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+                if to.is_human_readable() { to.collect_str(self) } else { self.0.serialize(to) }
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $id {
+            fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+                if !from.is_human_readable() {
+                    return <[u8; 16]>::deserialize(from).map(Self);
+                }
+                let text = String::deserialize(from)?;
+                let bytes = base32_16(&text).map(Self);
+                bytes.ok_or_else(|| serde::de::Error::custom("not 26 characters of base32"))
+            }
+        }
+    )*};
+}
+
+told_as_text!(MessageId, LoginId);
 
 fn base32_16(text: &str) -> Option<[u8; 16]> {
     BASE32_NOPAD.decode(text.as_bytes()).ok()?.try_into().ok()

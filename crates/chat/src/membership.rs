@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
+
 use crate::ids::{GroupId, Millis, Seq, UserId};
 use crate::model::{ChangeKind, Edge, Window};
 
@@ -78,7 +80,7 @@ pub struct GroupProfile {
 }
 
 /// A change to a group's profile and ways; `None` leaves a field as it is.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GroupChange {
     /// New name.
     pub name: Option<String>,
@@ -115,7 +117,7 @@ impl Group {
 }
 
 /// How one comes into a group.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Joining {
     /// Whoever knows it.
     #[default]
@@ -127,7 +129,7 @@ pub enum Joining {
 }
 
 /// What a newcomer sees of what was said before.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum History {
     /// Nothing.
     #[default]
@@ -137,7 +139,7 @@ pub enum History {
 }
 
 /// What somebody may do in a group, the least first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Role {
     /// Speaks.
     Member,
@@ -165,7 +167,7 @@ pub struct GroupMember {
 }
 
 /// Somebody who wants in.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JoinRequest {
     /// Where.
     pub group: GroupId,

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
+use serde::{Deserialize, Serialize};
 
 pub use crate::change::{Change, ChangeKind, Kept};
 use crate::ids::{
@@ -102,7 +103,7 @@ pub struct Caller {
 
 /// What kind of content a message has. The server does not look inside; the number is the client's
 /// to interpret, and unknown numbers are refused before they are stored.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct ContentKind(pub i32);
 
 impl ContentKind {
@@ -126,7 +127,7 @@ impl ContentKind {
 }
 
 /// What a message says.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Content {
     /// How to read the body.
     pub kind: ContentKind,
@@ -143,7 +144,7 @@ pub struct Content {
 }
 
 /// The message that another one answers.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReplyTo {
     /// Which.
     pub message: MessageId,
@@ -222,7 +223,7 @@ pub struct Draft {
 }
 
 /// A stored message. Never changes once readable, except that it may be recalled.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Message {
     /// Its name for everybody.
     pub id: MessageId,
@@ -243,7 +244,7 @@ pub struct Message {
 }
 
 /// Who took a message back, and when.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Recall {
     /// Who.
     pub by: UserId,

@@ -5,7 +5,9 @@ macro_rules! reasons {
     ($($(#[$meta:meta])* $name:ident,)*) => {
         /// Why something was refused. The name in `snake_case` is what the typed dialect says on the wire;
         /// the other dialects' codes are in `wire::codes`.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
+        #[derive(
+            Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error, serde::Serialize, serde::Deserialize,
+        )]
         pub enum Reason {
             $($(#[$meta])* $name,)*
         }

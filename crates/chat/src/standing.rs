@@ -1,6 +1,8 @@
 //! Where a member stands in a conversation: what they may see, how far they have come, what they
 //! chose.
 
+use serde::{Deserialize, Serialize};
+
 use crate::ids::{ConversationId, Millis, Seq};
 
 /// How far a member has come in a conversation.
@@ -13,7 +15,7 @@ pub struct Cursors {
 }
 
 /// The two kinds of cursor.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum CursorKind {
     /// Reached a device.
     Delivered,
@@ -57,7 +59,7 @@ impl Window {
 }
 
 /// What a member wants to hear of a conversation.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Receive {
     /// Everything.
     #[default]

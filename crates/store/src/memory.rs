@@ -280,15 +280,16 @@ impl Store for Memory {
         let _order = self.order.lock().unwrap_or_else(PoisonError::into_inner);
         let origin = draft.origin;
         let conversation = draft.conversation.clone();
-        let (outcome, members) = {
+        let (outcome, members, change_seq) = {
             let mut state = self.state();
             let members = state.members_of(&conversation);
+            let change_seq = state.change_seq(&conversation);
             let outcome = if state.closed { Err(closed()) } else { Ok(state.append(draft)) };
-            (outcome, members)
+            (outcome, members, change_seq)
         };
         if let (Ok(Appended::Stored(message)), Some(listener)) = (&outcome, self.listener.get()) {
             let message = Arc::clone(message);
-            listener.committed(&[Kept::Message { message, origin, members }]);
+            listener.committed(&[Kept::Message { message, origin, members, change_seq }]);
         }
         Box::pin(ready(outcome))
     }

@@ -74,7 +74,8 @@ pub(crate) fn append(pending: &mut Pending<'_>, prepared: Prepared) -> Result<Ap
         .heads
         .insert(message.conversation.clone(), Head { seq, sent_at: message.sent_at, ..head });
     decided.messages.insert(id, (Arc::clone(&message), fingerprint));
-    decided.kept.push(Kept::Message { message: Arc::clone(&message), origin, members });
+    let change_seq = head.change_seq;
+    decided.kept.push(Kept::Message { message: Arc::clone(&message), origin, members, change_seq });
     Ok(Appended::Stored(message))
 }
 

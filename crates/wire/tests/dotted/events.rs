@@ -34,7 +34,7 @@ fn pushed<P: Payload>(cmd: &str, given: &Event, view: View) -> Value {
 }
 
 fn told(message: Message) -> Event {
-    Event::Message { message: Arc::new(message), origin: None, members: 3 }
+    Event::Message { message: Arc::new(message), origin: None, members: 3, change_seq: Seq(1) }
 }
 
 #[test]
