@@ -372,7 +372,7 @@ pub trait Store: Send + Sync {
     fn end_logins(
         &self,
         user: &UserId,
-        which: Box<dyn Fn(&Login) -> bool + Send>,
+        which: Box<dyn Fn(&Login) -> bool + Send + Sync>,
     ) -> Stored<'_, Vec<LoginId>>;
 
     // The store itself

@@ -2,13 +2,17 @@
 //!
 //! - [`memory`]: the shortest correct reading of the contract; the oracle in property tests
 //! - [`embedded`]: the default engine, an LSM tree on the local disk with a single committer
+//! - [`mysql`]: a MySQL-protocol database, shared by many nodes
 //! - [`conformance`]: the contract as named cases, run on every engine
 
 pub mod conformance;
 pub mod embedded;
 pub mod memory;
+mod meters;
+pub mod mysql;
 mod sign_ins;
 mod told;
 
 pub use embedded::{Embedded, OpenError, Options};
 pub use memory::Memory;
+pub use mysql::{MySql, MySqlOptions};

@@ -588,7 +588,7 @@ impl Store for Memory {
     fn end_logins(
         &self,
         user: &UserId,
-        which: Box<dyn Fn(&Login) -> bool + Send>,
+        which: Box<dyn Fn(&Login) -> bool + Send + Sync>,
     ) -> Stored<'_, Vec<LoginId>> {
         self.change(|state| state.end_logins(user, &which))
     }

@@ -13,10 +13,10 @@ use super::cursors::Members;
 use super::engine::Engine;
 use super::folder::Folder;
 use super::heads::Heads;
-use super::meters::Meters;
 use super::poison::Poison;
 use super::recent::Recent;
 use super::witness::Witness;
+use crate::meters::Meters;
 
 const HEADS_MAX: usize = 200_000;
 const MEMBERS_MAX: usize = 400_000;

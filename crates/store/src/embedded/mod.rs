@@ -10,7 +10,7 @@
 //! - `keys`, `record`, `change_record`, `group_record`: every byte on disk
 //! - `batch`, `segment`, `log`: what is durable, and how it is found again
 //! - `engine`: the only file that knows the LSM trees; `young`: the ids that they do not have yet
-//! - `poison`: what is beyond repair; `meters`: what can be watched
+//! - `poison`: what is beyond repair
 //! - `shards`, `cached`, `heads`, `cursors`, `recent`: what is kept in memory
 //! - `pending`, `append`, `recall`, `groups`, `settings`, `accounts`, `logins`: decisions of a batch
 //! - `committer`, `announcer`: the two threads that answer
@@ -35,7 +35,6 @@ mod heads;
 mod keys;
 mod log;
 mod logins;
-mod meters;
 mod open;
 mod options;
 mod pending;
@@ -413,7 +412,7 @@ impl Store for Embedded {
     fn end_logins(
         &self,
         user: &UserId,
-        which: Box<dyn Fn(&Login) -> bool + Send>,
+        which: Box<dyn Fn(&Login) -> bool + Send + Sync>,
     ) -> Stored<'_, Vec<LoginId>> {
         let user = user.clone();
         self.submit(CHANGE_BYTES, move |pending| logins::end(pending, &user, &which))

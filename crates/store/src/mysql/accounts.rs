@@ -1,0 +1,298 @@
+//! Accounts and sign-ins. What belongs to one user is changed under the lock of their row.
+
+use std::sync::Arc;
+
+use mysql_async::Value;
+use nexo_chat::ids::{LoginId, Millis, UserId};
+use nexo_chat::model::{Login, Profile, ProfileChange, User};
+use nexo_chat::store::{Rotated, SignedIn, StoreError};
+
+use super::act::Act;
+use super::core::Core;
+use super::fault::Fault;
+use super::row::{self, Fields, LOGIN, USER};
+use super::sql::{looking, values};
+use crate::sign_ins::{self, LIVE_MAX, USED_MAX};
+
+/// Does something in a transaction until it is done.
+macro_rules! settle {
+    ($core:expr, $attempt:expr) => {{
+        let mut tries = $core.tries();
+        loop {
+            match $attempt.await {
+                Ok(done) => return Ok(done),
+                Err(fault) => tries.again(fault).await?,
+            }
+        }
+    }};
+}
+
+/// The account, if there is one.
+pub(crate) async fn get(core: &Core, id: &UserId) -> Result<Option<Arc<User>>, StoreError> {
+    let sql = format!("SELECT {USER} FROM users WHERE id = ?");
+    let rows = core.rows(&sql, values![id.as_str()]).await?;
+    Ok(rows.into_iter().next().map(row::user).transpose()?.map(Arc::new))
+}
+
+/// When a user was last seen.
+pub(crate) async fn last_seen(core: &Core, id: &UserId) -> Result<Option<Millis>, StoreError> {
+    let rows =
+        core.rows("SELECT at FROM last_seen WHERE user_id = ?", values![id.as_str()]).await?;
+    Ok(rows.into_iter().next().map(|row| Fields::from(row).millis()).transpose()?)
+}
+
+/// Creates an account; `false` if the id is taken.
+pub(crate) async fn create(core: &Core, user: User) -> Result<bool, StoreError> {
+    settle!(core, try_create(core, &user))
+}
+
+async fn try_create(core: &Core, user: &User) -> Result<bool, Fault> {
+    let mut act = core.begin().await?;
+    let Profile { nickname, avatar, extra } = &user.profile;
+    let row = values![
+        user.id.as_str(),
+        nickname,
+        avatar,
+        extra,
+        user.created_at.0,
+        &user.password_hash,
+        user.session_version,
+    ];
+    let sql = format!("INSERT INTO users ({USER}) VALUES (?, ?, ?, ?, ?, ?, ?)");
+    match act.run(sql, row).await {
+        Err(Fault::Taken(_)) => {
+            act.roll_back().await?;
+            return Ok(false);
+        }
+        done => done?,
+    };
+    act.commit().await?;
+    Ok(true)
+}
+
+/// The account, locked.
+async fn lock(act: &mut Act, id: &UserId) -> Result<Option<User>, Fault> {
+    let sql = format!("SELECT {USER} FROM users WHERE id = ? FOR UPDATE");
+    act.rows(sql, values![id.as_str()]).await?.into_iter().next().map(row::user).transpose()
+}
+
+/// Changes a profile.
+pub(crate) async fn update_profile(
+    core: &Core,
+    id: &UserId,
+    change: ProfileChange,
+) -> Result<Option<Profile>, StoreError> {
+    settle!(core, try_update_profile(core, id, &change))
+}
+
+async fn try_update_profile(
+    core: &Core,
+    id: &UserId,
+    change: &ProfileChange,
+) -> Result<Option<Profile>, Fault> {
+    let mut act = core.begin().await?;
+    let Some(mut user) = lock(&mut act, id).await? else {
+        act.roll_back().await?;
+        return Ok(None);
+    };
+    user.profile.apply(change.clone());
+    let Profile { nickname, avatar, extra } = &user.profile;
+    let sql = "UPDATE users SET nickname = ?, avatar = ?, extra = ? WHERE id = ?";
+    act.run(sql, values![nickname, avatar, extra, id.as_str()]).await?;
+    act.commit().await?;
+    Ok(Some(user.profile))
+}
+
+/// Replaces the password, raises the session version and ends all sign-ins.
+pub(crate) async fn change_password(
+    core: &Core,
+    id: &UserId,
+    session_version: u64,
+    hash: &str,
+) -> Result<Option<u64>, StoreError> {
+    settle!(core, try_change_password(core, id, session_version, hash))
+}
+
+async fn try_change_password(
+    core: &Core,
+    id: &UserId,
+    session_version: u64,
+    hash: &str,
+) -> Result<Option<u64>, Fault> {
+    let mut act = core.begin().await?;
+    let user = lock(&mut act, id).await?;
+    if user.is_none_or(|user| user.session_version != session_version) {
+        act.roll_back().await?;
+        return Ok(None);
+    }
+    let version = session_version + 1;
+    let sql = "UPDATE users SET password_hash = ?, session_version = ? WHERE id = ?";
+    act.run(sql, values![hash, version, id.as_str()]).await?;
+    act.run("UPDATE logins SET ended = 1 WHERE user_id = ?", values![id.as_str()]).await?;
+    act.commit().await?;
+    Ok(Some(version))
+}
+
+/// A sign-in, ended or not.
+pub(crate) async fn login(core: &Core, id: LoginId) -> Result<Option<Login>, StoreError> {
+    let sql = format!("SELECT {LOGIN} FROM logins WHERE id = ?");
+    let rows = core.rows(&sql, values![&id.0[..]]).await?;
+    Ok(rows.into_iter().next().map(row::login).transpose()?)
+}
+
+/// All remembered sign-ins of a user, by id, locked.
+async fn logins_of(act: &mut Act, user: &UserId) -> Result<Vec<Login>, Fault> {
+    let sql = format!("SELECT {LOGIN} FROM logins WHERE user_id = ? ORDER BY id FOR UPDATE");
+    let rows = act.rows(sql, values![user.as_str()]).await?;
+    rows.into_iter().map(row::login).collect()
+}
+
+/// Keeps a new sign-in, forgets what is over, and ends the oldest beyond the bound.
+pub(crate) async fn create_login(
+    core: &Core,
+    login: Login,
+    session_version: u64,
+    now: Millis,
+) -> Result<Option<SignedIn>, StoreError> {
+    settle!(core, try_create_login(core, login.clone(), session_version, now))
+}
+
+async fn try_create_login(
+    core: &Core,
+    mut login: Login,
+    session_version: u64,
+    now: Millis,
+) -> Result<Option<SignedIn>, Fault> {
+    let mut act = core.begin().await?;
+    let user = lock(&mut act, &login.user).await?;
+    if user.is_none_or(|user| user.session_version != session_version) {
+        act.roll_back().await?;
+        return Ok(None);
+    }
+    let others = logins_of(&mut act, &login.user).await?;
+    login.created_at = sign_ins::begin(login.created_at, others.iter());
+    let (live, over): (Vec<Login>, Vec<Login>) =
+        others.into_iter().partition(|old| sign_ins::is_live(old, now));
+    let over = keys(over.iter().map(|old| old.id));
+    each(&mut act, "DELETE FROM refresh_hashes WHERE login_id IN {}", &over).await?;
+    each(&mut act, "DELETE FROM logins WHERE id IN {}", &over).await?;
+    let ended = sign_ins::too_many(live.iter(), LIVE_MAX - 1);
+    end_these(&mut act, &ended).await?;
+    let sql = format!("INSERT INTO logins ({LOGIN}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)");
+    act.run(sql, row::login_values(&login)).await?;
+    remember(&mut act, &login).await?;
+    act.commit().await?;
+    Ok(Some(SignedIn { login, ended }))
+}
+
+fn keys(ids: impl Iterator<Item = LoginId>) -> Vec<Vec<Value>> {
+    ids.map(|id| values![&id.0[..]]).collect()
+}
+
+async fn each(act: &mut Act, sql: &str, keys: &[Vec<Value>]) -> Result<(), Fault> {
+    for (sql, params) in looking(sql, &[], keys) {
+        act.run(sql, params).await?;
+    }
+    Ok(())
+}
+
+async fn end_these(act: &mut Act, ids: &[LoginId]) -> Result<(), Fault> {
+    each(act, "UPDATE logins SET ended = 1 WHERE id IN {}", &keys(ids.iter().copied())).await
+}
+
+/// Lets the refresh token be found.
+async fn remember(act: &mut Act, login: &Login) -> Result<(), Fault> {
+    let sql = "INSERT INTO refresh_hashes (refresh_hash, login_id, generation) VALUES (?, ?, ?)";
+    let row = values![&login.refresh_hash[..], &login.id.0[..], login.generation];
+    act.run(sql, row).await?;
+    Ok(())
+}
+
+/// A rotation as it was asked for.
+#[derive(Clone, Copy)]
+pub(crate) struct Rotation {
+    pub(crate) old_hash: [u8; 32],
+    pub(crate) new_hash: [u8; 32],
+    pub(crate) expires_at: Millis,
+    pub(crate) now: Millis,
+    pub(crate) grace_ms: u64,
+}
+
+/// Replaces a refresh token by the next one.
+pub(crate) async fn rotate(core: &Core, it: Rotation) -> Result<Rotated, StoreError> {
+    settle!(core, try_rotate(core, it))
+}
+
+async fn try_rotate(core: &Core, it: Rotation) -> Result<Rotated, Fault> {
+    let Rotation { old_hash, new_hash, expires_at, now, grace_ms } = it;
+    let mut act = core.begin().await?;
+    // The token leads to its sign-in for as long as that is remembered, so it need not be locked.
+    let sql = "SELECT login_id FROM refresh_hashes WHERE refresh_hash = ?";
+    let found = act.rows(sql, values![&old_hash[..]]).await?.into_iter().next();
+    let mut found = match found {
+        Some(row) => {
+            let sql = format!("SELECT {LOGIN} FROM logins WHERE id = ? FOR UPDATE");
+            let id: [u8; 16] = Fields::from(row).array()?;
+            act.rows(sql, values![&id[..]]).await?.into_iter().next().map(row::login).transpose()?
+        }
+        None => None,
+    };
+    let Some(login) = &mut found else {
+        act.roll_back().await?;
+        return Ok(Rotated::Unknown);
+    };
+    let rotated = sign_ins::rotate(login, old_hash, new_hash, expires_at, now, grace_ms);
+    match rotated {
+        Rotated::Unknown => {
+            act.roll_back().await?;
+            return Ok(rotated);
+        }
+        Rotated::Reused(_) => end_these(&mut act, &[login.id]).await?,
+        Rotated::Done(_) => {
+            let sql = "UPDATE logins SET refresh_hash = ?, generation = ?, rotated_at = ?, \
+                 expires_at = ? WHERE id = ?";
+            let row = values![
+                &login.refresh_hash[..],
+                login.generation,
+                login.rotated_at.0,
+                login.expires_at.0,
+                &login.id.0[..],
+            ];
+            act.run(sql, row).await?;
+            remember(&mut act, login).await?;
+            if let Some(oldest) = login.generation.checked_sub(USED_MAX + 1) {
+                let sql = "DELETE FROM refresh_hashes WHERE login_id = ? AND generation <= ?";
+                act.run(sql, values![&login.id.0[..], oldest]).await?;
+            }
+        }
+    }
+    act.commit().await?;
+    Ok(rotated)
+}
+
+/// Ends those of a user's live sign-ins that `which` picks.
+pub(crate) async fn end_logins(
+    core: &Core,
+    user: &UserId,
+    which: &(dyn Fn(&Login) -> bool + Send + Sync),
+) -> Result<Vec<LoginId>, StoreError> {
+    settle!(core, try_end_logins(core, user, which))
+}
+
+async fn try_end_logins(
+    core: &Core,
+    user: &UserId,
+    which: &(dyn Fn(&Login) -> bool + Send + Sync),
+) -> Result<Vec<LoginId>, Fault> {
+    let mut act = core.begin().await?;
+    let logins = logins_of(&mut act, user).await?;
+    let picked = logins.iter().filter(|login| !login.ended && which(login));
+    let ended: Vec<LoginId> = picked.map(|login| login.id).collect();
+    if ended.is_empty() {
+        act.roll_back().await?;
+        return Ok(ended);
+    }
+    end_these(&mut act, &ended).await?;
+    act.commit().await?;
+    Ok(ended)
+}

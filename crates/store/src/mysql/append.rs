@@ -1,0 +1,291 @@
+//! Stores a batch of messages in one transaction.
+//!
+//! The rows of their conversations are locked first, in the order of their ids; whoever joins,
+//! leaves or recalls locks the same row. What is looked at after that stays so until the commit.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+
+use mysql_async::Value;
+use nexo_chat::ids::{ConversationId, GroupId, MessageId, Millis, Seq, UserId};
+use nexo_chat::membership::{Group, GroupMember};
+use nexo_chat::model::{Draft, Fingerprint, Kept, Message, Window};
+use nexo_chat::policy::group::may_speak;
+use nexo_chat::progress::Progress;
+use nexo_chat::store::{Appended, StoreError};
+
+use super::act::Act;
+use super::core::Core;
+use super::fault::{Fault, damaged};
+use super::row::{self, Fields, MESSAGE};
+use super::sql::{values, writing};
+use super::{cursors, groups};
+
+/// Whom a message to everybody is kept under.
+pub(crate) const EVERYBODY: &str = "*";
+
+/// A draft with what can be worked out before its turn comes.
+pub(crate) struct Prepared {
+    draft: Draft,
+    id: MessageId,
+    fingerprint: Fingerprint,
+}
+
+impl Prepared {
+    pub(crate) fn new(draft: Draft) -> Self {
+        let id = MessageId::of(&draft.sender, &draft.client_id);
+        let fingerprint = draft.content.fingerprint(&draft.conversation);
+        Self { draft, id, fingerprint }
+    }
+
+    /// About how many bytes it will take.
+    pub(crate) fn bytes(&self) -> usize {
+        let content = &self.draft.content;
+        let extra = content.extra.iter().map(|(key, value)| key.len() + value.len());
+        256 + content.body.len() + extra.sum::<usize>() + content.mentions.len() * UserId::LEN_MAX
+    }
+
+    fn place(&self) -> Place {
+        (self.draft.sender.clone(), self.draft.conversation.clone())
+    }
+}
+
+type Place = (UserId, ConversationId);
+
+/// What became of a batch.
+#[derive(Default)]
+pub(crate) struct Done {
+    /// In the order of the drafts.
+    pub(crate) outcomes: Vec<Appended>,
+    /// What is to be told.
+    pub(crate) kept: Vec<Kept>,
+}
+
+/// The newest places of a conversation.
+#[derive(Clone, Copy)]
+struct Head {
+    seq: Seq,
+    change_seq: Seq,
+    newest_at: Millis,
+}
+
+/// What is known about a batch, as it will be when everything before has been decided.
+#[derive(Default)]
+struct Facts {
+    heads: BTreeMap<ConversationId, Head>,
+    messages: HashMap<MessageId, (Arc<Message>, Fingerprint)>,
+    groups: HashMap<GroupId, Arc<Group>>,
+    group_members: HashMap<(GroupId, UserId), GroupMember>,
+    places: BTreeMap<Place, (Window, Progress)>,
+    quiet: HashMap<Place, u64>,
+}
+
+/// The rows a batch adds.
+#[derive(Default)]
+struct Rows {
+    messages: Vec<Vec<Value>>,
+    heads: BTreeSet<ConversationId>,
+    places: BTreeSet<Place>,
+    quiet: Vec<Vec<Value>>,
+    mentions: Vec<Vec<Value>>,
+}
+
+/// Stores a batch, or tells why nothing of it is known to be stored.
+pub(crate) async fn append(core: &Core, drafts: &[Prepared]) -> Result<Done, StoreError> {
+    let mut tries = core.tries();
+    loop {
+        match attempt(core, drafts).await {
+            Ok(done) => return Ok(done),
+            Err(fault) => tries.again(fault).await?,
+        }
+    }
+}
+
+async fn attempt(core: &Core, drafts: &[Prepared]) -> Result<Done, Fault> {
+    make_conversations(core, drafts).await?;
+    let mut act = core.begin().await?;
+    let mut facts = gather(&mut act, drafts).await?;
+    let (mut rows, mut done) = (Rows::default(), Done::default());
+    for prepared in drafts {
+        let outcome = facts.decide(prepared, &mut rows, &mut done.kept);
+        done.outcomes.push(outcome);
+    }
+    if rows.messages.is_empty() {
+        act.roll_back().await?;
+        return Ok(done);
+    }
+    facts.write(&mut act, rows).await?;
+    act.commit().await?;
+    Ok(done)
+}
+
+/// Two people who never spoke need a row to lock.
+async fn make_conversations(core: &Core, drafts: &[Prepared]) -> Result<(), Fault> {
+    let all: BTreeSet<&ConversationId> = drafts.iter().map(|it| &it.draft.conversation).collect();
+    let private = all.into_iter().filter(|conversation| conversation.group().is_none());
+    let private: Vec<ConversationId> = private.cloned().collect();
+    let unmade = core.unmade(&private);
+    if unmade.is_empty() {
+        return Ok(());
+    }
+    let rows = unmade.iter().map(|conversation| values![conversation.as_str(), 0, 0, 0]).collect();
+    let sql = "INSERT IGNORE INTO conversations (id, max_seq, change_seq, newest_at) VALUES {}";
+    let mut lease = core.pool.lease().await?;
+    for (sql, params) in writing(sql, rows) {
+        lease.run(sql, params).await?;
+    }
+    core.are_made(unmade);
+    Ok(())
+}
+
+async fn gather(act: &mut Act, drafts: &[Prepared]) -> Result<Facts, Fault> {
+    let mut facts = Facts::default();
+    let all: BTreeSet<&str> = drafts.iter().map(|it| it.draft.conversation.as_str()).collect();
+    let all: Vec<_> = all.into_iter().map(|conversation| values![conversation]).collect();
+    let sql = "SELECT id, max_seq, change_seq, newest_at FROM conversations WHERE id IN {} \
+         ORDER BY id FOR UPDATE";
+    for row in act.look(sql, &all).await? {
+        let mut fields = Fields::from(row);
+        let conversation = fields.conversation()?;
+        let (seq, change_seq) = (fields.seq()?, fields.seq()?);
+        let head = Head { seq, change_seq, newest_at: fields.millis()? };
+        facts.heads.insert(conversation, head);
+    }
+    let ids: BTreeSet<[u8; 16]> = drafts.iter().map(|it| it.id.0).collect();
+    let ids: Vec<_> = ids.iter().map(|id| values![&id[..]]).collect();
+    let sql = format!("SELECT {MESSAGE} FROM messages WHERE id IN {{}}");
+    for row in act.look(&sql, &ids).await? {
+        let (message, fingerprint) = row::message(row)?;
+        facts.messages.insert(message.id, (Arc::new(message), fingerprint));
+    }
+    let new = drafts.iter().filter(|it| !facts.messages.contains_key(&it.id));
+    let new: Vec<&Prepared> = new.collect();
+    gather_groups(act, &new, &mut facts).await?;
+    let places: BTreeSet<Place> = new.iter().map(|it| it.place()).collect();
+    facts.places = cursors::lock(act, &places).await?;
+    for place in new.iter().filter(|it| !it.draft.marks_read).map(|it| it.place()) {
+        let total = cursors::quiet_total(act, &place).await?;
+        facts.quiet.insert(place, total);
+    }
+    Ok(facts)
+}
+
+async fn gather_groups(
+    act: &mut Act,
+    drafts: &[&Prepared],
+    facts: &mut Facts,
+) -> Result<(), Fault> {
+    let mut ids = BTreeSet::new();
+    let mut senders = BTreeSet::new();
+    for Prepared { draft, .. } in drafts {
+        if let Some(group) = draft.conversation.group() {
+            senders.insert((group.clone(), draft.sender.clone()));
+            ids.insert(group);
+        }
+    }
+    if ids.is_empty() {
+        return Ok(());
+    }
+    facts.groups = groups::load(act, &ids).await?;
+    facts.group_members = groups::load_members(act, &senders).await?;
+    Ok(())
+}
+
+impl Facts {
+    fn decide(&mut self, it: &Prepared, rows: &mut Rows, kept: &mut Vec<Kept>) -> Appended {
+        let Prepared { draft, id, fingerprint } = it;
+        if let Some((message, known)) = self.messages.get(id) {
+            return if known == fingerprint {
+                Appended::Duplicate(Arc::clone(message))
+            } else {
+                Appended::Conflict
+            };
+        }
+        let mut members = 0;
+        if let Some(id) = draft.conversation.group() {
+            let group = self.groups.get(&id).map(|group| &**group);
+            let member = self.group_members.get(&(id, draft.sender.clone()));
+            if let Err(reason) = may_speak(group, member, draft) {
+                return Appended::Refused(reason);
+            }
+            members = group.map_or(0, |group| group.members);
+        }
+        let head = self.heads.get_mut(&draft.conversation);
+        let Some(head) = head else { return Appended::Refused(nexo_chat::Reason::GroupNotFound) };
+        head.seq = head.seq.next();
+        head.newest_at = draft.sent_at;
+        let (seq, change_seq) = (head.seq, head.change_seq);
+        self.mark(draft, seq, rows);
+        let message = Arc::new(Message {
+            id: *id,
+            conversation: draft.conversation.clone(),
+            seq,
+            sender: draft.sender.clone(),
+            client_id: draft.client_id.clone(),
+            sent_at: draft.sent_at,
+            content: draft.cleaned.as_ref().unwrap_or(&draft.content).clone(),
+            recalled: None,
+        });
+        rows.messages.push(row::message_values(&message, *fingerprint));
+        rows.heads.insert(draft.conversation.clone());
+        self.messages.insert(*id, (Arc::clone(&message), *fingerprint));
+        let (told, origin) = (Arc::clone(&message), draft.origin);
+        kept.push(Kept::Message { message: told, origin, members, change_seq });
+        Appended::Stored(message)
+    }
+
+    /// Notes what a message means for people: the first one of two makes them members, its sender's
+    /// cursors move (in a group the operator has none), one that marks nothing read is counted, and
+    /// whom it speaks to finds it.
+    fn mark(&mut self, draft: &Draft, seq: Seq, rows: &mut Rows) {
+        let Draft { conversation, sender, content, marks_read, .. } = draft;
+        if let (Seq(1), Some((a, b))) = (seq, conversation.pair()) {
+            for user in [a, b] {
+                let place = (user, conversation.clone());
+                rows.places.insert(place.clone());
+                self.places.insert(place, (Window::ALL, Progress::default()));
+            }
+        }
+        let place = (sender.clone(), conversation.clone());
+        if let Some((_, progress)) = self.places.get_mut(&place) {
+            progress.sent(seq, *marks_read);
+            rows.places.insert(place.clone());
+        }
+        if !marks_read {
+            let total = self.quiet.entry(place).or_default();
+            *total += 1;
+            rows.quiet.push(values![sender.as_str(), conversation.as_str(), seq.0, *total]);
+        }
+        let answered = content.reply_to.as_ref().map(|reply| &reply.sender);
+        let named = content.mentions.iter().chain(answered).filter(|user| *user != sender);
+        let mut whom: BTreeSet<&str> = named.map(UserId::as_str).collect();
+        whom.extend(content.mentions_all.then_some(EVERYBODY));
+        for user in whom {
+            let row = values![user, conversation.as_str(), seq.0, sender.as_str()];
+            rows.mentions.push(row);
+        }
+    }
+
+    async fn write(&self, act: &mut Act, rows: Rows) -> Result<(), Fault> {
+        let sql = format!("INSERT INTO messages ({MESSAGE}) VALUES {{}}");
+        act.write(&sql, rows.messages).await?;
+        let mut heads = Vec::with_capacity(rows.heads.len());
+        for conversation in &rows.heads {
+            let head = self.heads.get(conversation).ok_or_else(|| damaged("no head"))?;
+            let Head { seq, change_seq, newest_at } = head;
+            heads.push(values![conversation.as_str(), seq.0, change_seq.0, newest_at.0]);
+        }
+        let sql = "INSERT INTO conversations (id, max_seq, change_seq, newest_at) VALUES {} \
+             ON DUPLICATE KEY UPDATE max_seq = VALUES(max_seq), newest_at = VALUES(newest_at)";
+        act.write(sql, heads).await?;
+        let places = rows.places.iter().filter_map(|place| {
+            let (window, progress) = self.places.get(place)?;
+            Some((place, *window, *progress))
+        });
+        cursors::save(act, places).await?;
+        let sql = "INSERT INTO quiet_messages (user_id, conversation_id, seq, total) VALUES {}";
+        act.write(sql, rows.quiet).await?;
+        let sql = "INSERT INTO mentions (user_id, conversation_id, seq, sender) VALUES {}";
+        act.write(sql, rows.mentions).await
+    }
+}

@@ -1,0 +1,364 @@
+//! Cursors: moved many at a time, each as far as the furthest of those who ask.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use mysql_async::Row;
+use nexo_chat::ids::{ConversationId, Millis, Seq, UserId};
+use nexo_chat::model::{CursorKind, Edge, Kept, Settings, SettingsChange, Standing, Window};
+use nexo_chat::progress::Progress;
+use nexo_chat::store::{Moved, StoreError};
+use tokio::sync::{mpsc, oneshot};
+
+use super::act::Act;
+use super::core::Core;
+use super::fault::Fault;
+use super::row::{self, Fields};
+use super::sql::{LIST_MAX, values};
+
+/// Somebody in a conversation.
+pub(crate) type Place = (UserId, ConversationId);
+
+const MEMBER: &str = "user_id, conversation_id, min_seq, min_change_seq, since, end_seq, \
+     end_change_seq, end_at, delivered_seq, read_seq, own_first, own_last, quiet_seq";
+
+/// The places that are there, locked in the order of their keys.
+pub(crate) async fn lock(
+    act: &mut Act,
+    places: &BTreeSet<Place>,
+) -> Result<BTreeMap<Place, (Window, Progress)>, Fault> {
+    let keys: Vec<_> =
+        places.iter().map(|(user, at)| values![user.as_str(), at.as_str()]).collect();
+    let sql = format!(
+        "SELECT {MEMBER} FROM members WHERE (user_id, conversation_id) IN {{}} \
+         ORDER BY user_id, conversation_id FOR UPDATE",
+    );
+    act.look(&sql, &keys).await?.into_iter().map(place).collect()
+}
+
+fn place(row: Row) -> Result<(Place, (Window, Progress)), Fault> {
+    let mut fields = Fields::from(row);
+    let place = (fields.user()?, fields.conversation()?);
+    Ok((place, (fields.window()?, fields.progress()?)))
+}
+
+/// Writes places that were locked, or are new.
+pub(crate) async fn save(
+    act: &mut Act,
+    places: impl Iterator<Item = (&Place, Window, Progress)>,
+) -> Result<(), Fault> {
+    let rows = places
+        .map(|((user, at), window, progress)| row::member_values(user, at, window, progress))
+        .collect();
+    let sql = format!(
+        "INSERT INTO members ({MEMBER}) VALUES {{}} ON DUPLICATE KEY UPDATE \
+         delivered_seq = GREATEST(delivered_seq, VALUES(delivered_seq)), \
+         read_seq = GREATEST(read_seq, VALUES(read_seq)), \
+         own_first = VALUES(own_first), own_last = VALUES(own_last), \
+         quiet_seq = GREATEST(quiet_seq, VALUES(quiet_seq))",
+    );
+    act.write(&sql, rows).await
+}
+
+/// Opens the windows of those who come. What they chose before stays.
+pub(crate) async fn open_windows(
+    act: &mut Act,
+    conversation: &ConversationId,
+    comers: impl Iterator<Item = (&UserId, Window)>,
+    progress: Progress,
+) -> Result<(), Fault> {
+    let rows = comers
+        .map(|(user, window)| row::member_values(user, conversation, window, progress))
+        .collect();
+    let sql = format!(
+        "INSERT INTO members ({MEMBER}) VALUES {{}} ON DUPLICATE KEY UPDATE \
+         min_seq = VALUES(min_seq), min_change_seq = VALUES(min_change_seq), \
+         since = VALUES(since), end_seq = VALUES(end_seq), \
+         end_change_seq = VALUES(end_change_seq), end_at = VALUES(end_at), \
+         delivered_seq = VALUES(delivered_seq), read_seq = VALUES(read_seq), \
+         own_first = VALUES(own_first), own_last = VALUES(own_last), \
+         quiet_seq = VALUES(quiet_seq)",
+    );
+    act.write(&sql, rows).await
+}
+
+/// Ends the window of somebody who goes, unless it ended before.
+pub(crate) async fn close_window(
+    act: &mut Act,
+    user: &UserId,
+    conversation: &ConversationId,
+    edge: Edge,
+) -> Result<(), Fault> {
+    let mut params = row::edge_values(Some(edge));
+    params.extend(values![user.as_str(), conversation.as_str()]);
+    let sql = "UPDATE members SET end_seq = ?, end_change_seq = ?, end_at = ? \
+         WHERE user_id = ? AND conversation_id = ? AND end_seq IS NULL";
+    act.run(sql, params).await?;
+    Ok(())
+}
+
+/// How many messages somebody has sent without marking anything read.
+pub(crate) async fn quiet_total(act: &mut Act, place: &Place) -> Result<u64, Fault> {
+    let sql = "SELECT total FROM quiet_messages WHERE user_id = ? AND conversation_id = ? \
+         ORDER BY seq DESC LIMIT 1";
+    let rows = act.rows(sql, values![place.0.as_str(), place.1.as_str()]).await?;
+    rows.into_iter().next().map_or(Ok(0), |row| Fields::from(row).u64())
+}
+
+/// The columns of [`standing`], of `members m` and `conversations c`.
+const STANDING: &str = "SELECT m.conversation_id, m.min_seq, m.min_change_seq, m.since, m.end_seq, \
+     m.end_change_seq, m.end_at, m.delivered_seq, m.read_seq, m.own_first, m.own_last, \
+     m.quiet_seq, m.pinned, m.receive, c.max_seq, c.change_seq, c.newest_at, c.end_seq, \
+     c.end_change_seq, c.end_at \
+     FROM members m JOIN conversations c ON c.id = m.conversation_id";
+
+/// Where members stand, as one statement saw it all.
+pub(crate) async fn standings(
+    core: &Core,
+    user: &UserId,
+    after: Option<&ConversationId>,
+    limit: usize,
+) -> Result<Vec<Standing>, StoreError> {
+    let after = after.map_or("", ConversationId::as_str);
+    let sql = format!(
+        "{STANDING} WHERE m.user_id = ? AND m.conversation_id > ? \
+         ORDER BY m.conversation_id LIMIT ?"
+    );
+    let rows = core.rows(&sql, values![user.as_str(), after, limit as u64]).await?;
+    let mut standings = Vec::with_capacity(rows.len());
+    for row in rows {
+        standings.push(standing(core, user, row).await?);
+    }
+    Ok(standings)
+}
+
+/// Where a member stands.
+pub(crate) async fn standing_of(
+    core: &Core,
+    place: &Place,
+) -> Result<Option<Standing>, StoreError> {
+    let sql = format!("{STANDING} WHERE m.user_id = ? AND m.conversation_id = ?");
+    let rows = core.rows(&sql, values![place.0.as_str(), place.1.as_str()]).await?;
+    match rows.into_iter().next() {
+        Some(row) => standing(core, &place.0, row).await.map(Some),
+        None => Ok(None),
+    }
+}
+
+async fn standing(core: &Core, user: &UserId, row: Row) -> Result<Standing, StoreError> {
+    let (mut standing, quiet) = read_standing(row)?;
+    let from = standing.read_from();
+    if quiet > from {
+        let place = (user.clone(), standing.conversation.clone());
+        let up_to = quiet_up_to(core, &place, standing.visible_max()).await?;
+        standing.own_unread = up_to.saturating_sub(quiet_up_to(core, &place, from).await?);
+    }
+    Ok(standing)
+}
+
+fn read_standing(row: Row) -> Result<(Standing, Seq), Fault> {
+    let mut fields = Fields::from(row);
+    let (conversation, window) = (fields.conversation()?, fields.window()?);
+    let (progress, settings) = (fields.progress()?, fields.settings()?);
+    let (max_seq, change_seq, newest_at) = (fields.seq()?, fields.seq()?, fields.millis()?);
+    let standing = Standing {
+        conversation,
+        window: window.until(fields.edge()?),
+        cursors: progress.cursors,
+        own_unread: 0,
+        settings,
+        max_seq,
+        change_seq,
+        newest_at,
+    };
+    Ok((standing, progress.quiet))
+}
+
+/// How many messages up to a place somebody sent without marking anything read.
+pub(crate) async fn quiet_up_to(core: &Core, place: &Place, seq: Seq) -> Result<u64, StoreError> {
+    let sql = "SELECT total FROM quiet_messages WHERE user_id = ? AND conversation_id = ? \
+         AND seq <= ? ORDER BY seq DESC LIMIT 1";
+    let rows = core.rows(sql, values![place.0.as_str(), place.1.as_str(), seq.0]).await?;
+    Ok(rows.into_iter().next().map_or(Ok(0), |row| Fields::from(row).u64())?)
+}
+
+/// Changes what a member chose.
+pub(crate) async fn choose(
+    core: &Core,
+    place: Place,
+    change: SettingsChange,
+) -> Result<Option<Settings>, StoreError> {
+    let mut tries = core.tries();
+    loop {
+        match try_choose(core, &place, change).await {
+            Ok(Some(settings)) => {
+                let (user, conversation) = place;
+                core.announce(&[Kept::Chose { user, conversation, settings }]);
+                return Ok(Some(settings));
+            }
+            Ok(None) => return Ok(None),
+            Err(fault) => tries.again(fault).await?,
+        }
+    }
+}
+
+async fn try_choose(
+    core: &Core,
+    place: &Place,
+    change: SettingsChange,
+) -> Result<Option<Settings>, Fault> {
+    let mut act = core.begin().await?;
+    let key = values![place.0.as_str(), place.1.as_str()];
+    let sql = "SELECT pinned, receive FROM members WHERE user_id = ? AND conversation_id = ? \
+         FOR UPDATE";
+    let Some(row) = act.rows(sql, key.clone()).await?.into_iter().next() else {
+        act.roll_back().await?;
+        return Ok(None);
+    };
+    let settings = Fields::from(row).settings()?.with(change);
+    let mut params = values![settings.pinned, row::receive_number(settings)];
+    params.extend(key);
+    let sql =
+        "UPDATE members SET pinned = ?, receive = ? WHERE user_id = ? AND conversation_id = ?";
+    act.run(sql, params).await?;
+    act.commit().await?;
+    Ok(Some(settings))
+}
+
+/// What a mover of cursors is asked.
+pub(crate) enum Move {
+    /// A cursor goes forward.
+    Advance {
+        place: Place,
+        kind: CursorKind,
+        seq: Seq,
+        answer: oneshot::Sender<Result<Option<Moved>, StoreError>>,
+    },
+    /// Somebody was seen.
+    Seen { user: UserId, at: Millis, answer: oneshot::Sender<Result<(), StoreError>> },
+    /// The end: everything before it is done.
+    Close(oneshot::Sender<()>),
+}
+
+/// Moves whatever waits, again and again.
+pub(crate) async fn mover(core: std::sync::Arc<Core>, mut queue: mpsc::UnboundedReceiver<Move>) {
+    let mut waiting = Vec::with_capacity(LIST_MAX);
+    while queue.recv_many(&mut waiting, LIST_MAX).await > 0 {
+        let (mut moves, mut seen, mut closing) = (Vec::new(), BTreeMap::new(), None);
+        let mut seers = Vec::new();
+        for asked in waiting.drain(..) {
+            match asked {
+                Move::Advance { place, kind, seq, answer } => {
+                    moves.push((place, kind, seq, answer));
+                }
+                Move::Seen { user, at, answer } => {
+                    seers.push(answer);
+                    let newest = seen.entry(user).or_insert(at);
+                    *newest = at.max(*newest);
+                }
+                Move::Close(answer) => closing = Some(answer),
+            }
+        }
+        if !seen.is_empty() {
+            let noted = note_seen(&core, &seen).await.map_err(|fault| fault.to_string());
+            for answer in seers {
+                let noted = noted.clone().map_err(|error| StoreError::Unavailable(error.into()));
+                drop(answer.send(noted)); // whoever asked may be gone
+            }
+        }
+        advance(&core, moves).await;
+        if let Some(answer) = closing {
+            drop(answer); // which tells whoever waits
+            return;
+        }
+    }
+}
+
+type Asked = (Place, CursorKind, Seq, oneshot::Sender<Result<Option<Moved>, StoreError>>);
+
+async fn advance(core: &Core, moves: Vec<Asked>) {
+    if moves.is_empty() {
+        return;
+    }
+    let mut tries = core.tries();
+    let done = loop {
+        match try_advance(core, &moves).await {
+            Ok(done) => break Ok(done),
+            Err(fault) => match tries.again(fault).await {
+                Ok(()) => {}
+                Err(error) => break Err(error.to_string()),
+            },
+        }
+    };
+    match done {
+        Ok(done) => {
+            for ((.., answer), moved) in moves.into_iter().zip(done) {
+                drop(answer.send(Ok(moved))); // whoever asked may be gone
+            }
+        }
+        Err(error) => {
+            for (.., answer) in moves {
+                drop(answer.send(Err(StoreError::Unavailable(error.clone().into()))));
+            }
+        }
+    }
+}
+
+async fn try_advance(core: &Core, moves: &[Asked]) -> Result<Vec<Option<Moved>>, Fault> {
+    let mut act = core.begin().await?;
+    let places: BTreeSet<Place> = moves.iter().map(|(place, ..)| place.clone()).collect();
+    let mut found = lock(&mut act, &places).await?;
+    let heads = heads(&mut act, &places).await?;
+    let mut moved = BTreeSet::new();
+    let mut done = Vec::with_capacity(moves.len());
+    for (place, kind, seq, _) in moves {
+        let (Some((window, progress)), Some((head, end))) =
+            (found.get_mut(place), heads.get(&place.1))
+        else {
+            done.push(None);
+            continue;
+        };
+        let end = window.until(*end).end;
+        let visible_max = end.map_or(*head, |end| end.seq.min(*head));
+        let before = progress.cursors;
+        progress.acknowledged(*kind, (*seq).min(visible_max));
+        if progress.cursors != before {
+            moved.insert(place);
+        }
+        done.push(Some(Moved { before, after: progress.cursors }));
+    }
+    if moved.is_empty() {
+        act.roll_back().await?;
+        return Ok(done);
+    }
+    let changed = found.iter().filter(|(place, _)| moved.contains(place));
+    save(&mut act, changed.map(|(place, (window, progress))| (place, *window, *progress))).await?;
+    act.commit().await?;
+    Ok(done)
+}
+
+/// The newest message of each, and where it ended. They are not locked: heads only grow.
+async fn heads(
+    act: &mut Act,
+    places: &BTreeSet<Place>,
+) -> Result<HashMap<ConversationId, (Seq, Option<Edge>)>, Fault> {
+    let ids: BTreeSet<&str> = places.iter().map(|(_, at)| at.as_str()).collect();
+    let ids: Vec<_> = ids.into_iter().map(|id| values![id]).collect();
+    let sql =
+        "SELECT id, max_seq, end_seq, end_change_seq, end_at FROM conversations WHERE id IN {}";
+    let rows = act.look(sql, &ids).await?;
+    rows.into_iter()
+        .map(|row| {
+            let mut fields = Fields::from(row);
+            Ok((fields.conversation()?, (fields.seq()?, fields.edge()?)))
+        })
+        .collect()
+}
+
+async fn note_seen(core: &Core, seen: &BTreeMap<UserId, Millis>) -> Result<(), Fault> {
+    let mut act = core.begin().await?;
+    let rows = seen.iter().map(|(user, at)| values![user.as_str(), at.0]).collect();
+    let sql =
+        "INSERT INTO last_seen (user_id, at) VALUES {} ON DUPLICATE KEY UPDATE at = VALUES(at)";
+    act.write(sql, rows).await?;
+    act.commit().await
+}

@@ -1,0 +1,461 @@
+//! Messages in a MySQL-protocol database that many nodes share: MariaDB, MySQL 8 or TiDB.
+//!
+//! A message, a join, a leave and a recall lock the row of their conversation, so they have one
+//! order whichever node they come through. Messages are stored many at a time. In reading order:
+//!
+//! - `options`, `schema`: how the database is reached, and what is in it
+//! - `fault`, `pool`, `sql`, `row`: what can go wrong, connections, statements, rows
+//! - `act`: a transaction whose outcome can be found out
+//! - `committer`: the queue of a conversation's writes
+//! - `append`, `groups`, `recall`: what is decided under the lock of a conversation
+//! - `cursors`, `accounts`: what is not
+//! - `read`: everything that only reads
+//! - `core`: what the tasks share
+
+mod accounts;
+mod act;
+mod append;
+mod committer;
+mod core;
+mod cursors;
+mod fault;
+mod groups;
+mod options;
+mod pool;
+mod read;
+mod recall;
+mod row;
+mod schema;
+mod sql;
+
+use std::future::ready;
+use std::hash::{BuildHasher, RandomState};
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use nexo_chat::Reason;
+use nexo_chat::ids::{ConversationId, GroupId, LoginId, MessageId, Millis, Seq, UserId};
+use nexo_chat::membership::{Group, GroupMember, JoinCode, JoinRequest};
+use nexo_chat::model::{
+    Change, CursorKind, Draft, Login, Message, Profile, ProfileChange, Settings, SettingsChange,
+    Standing, User,
+};
+use nexo_chat::policy::send::Permit;
+use nexo_chat::store::{
+    About, Appended, Asker, Committed, Decide, Decided, Limit, MayRecall, Moved, Order, Rotated,
+    SignedIn, Store, StoreError, Stored,
+};
+use tokio::runtime::Handle;
+use tokio::sync::{mpsc, oneshot};
+
+use self::accounts::Rotation;
+use self::append::Prepared;
+use self::committer::{Committer, Work};
+use self::core::{Core, closed};
+use self::cursors::Move;
+use self::fault::Fault;
+use self::groups::GroupAct;
+use self::pool::Pool;
+use self::recall::RecallAct;
+
+pub use self::options::MySqlOptions;
+
+/// Bytes of the messages that may wait; further ones are refused at once.
+const QUEUE_BYTES_MAX: usize = 64 << 20;
+/// How often the database is looked at when nobody asks for it.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// How long the names of transactions are kept.
+const FORGET_ACTS: &str =
+    "DELETE FROM acts WHERE at < CURRENT_TIMESTAMP - INTERVAL 1 HOUR LIMIT 10000";
+const FORGET_EVERY: u64 = 600;
+
+/// A store in a database.
+pub struct MySql {
+    core: Arc<Core>,
+    runtime: Handle,
+    committers: Vec<mpsc::UnboundedSender<Work>>,
+    waiting_bytes: Arc<AtomicUsize>,
+    mover: mpsc::UnboundedSender<Move>,
+    hasher: RandomState,
+}
+
+impl MySql {
+    /// Reaches the database and brings its tables up to date.
+    pub async fn open(options: &MySqlOptions) -> Result<Arc<Self>, StoreError> {
+        let url = |error: mysql_async::UrlError| StoreError::Unavailable(error.into());
+        let pool = Pool::new(options).map_err(url)?;
+        schema::migrate(&pool).await?;
+        let core = Arc::new(Core::new(pool, options.patience));
+        let waiting_bytes = Arc::new(AtomicUsize::new(0));
+        let committers = (0..options.committers.max(1)).map(|_| {
+            let (sender, queue) = mpsc::unbounded_channel();
+            let waiting_bytes = Arc::clone(&waiting_bytes);
+            tokio::spawn(Committer { core: Arc::clone(&core), queue, waiting_bytes }.run());
+            sender
+        });
+        let committers = committers.collect();
+        let (mover, moves) = mpsc::unbounded_channel();
+        tokio::spawn(cursors::mover(Arc::clone(&core), moves));
+        let store = Arc::new(Self {
+            core,
+            runtime: Handle::current(),
+            committers,
+            waiting_bytes,
+            mover,
+            hasher: RandomState::new(),
+        });
+        tokio::spawn(look_after(Arc::downgrade(&store)));
+        Ok(store)
+    }
+
+    /// Does something that goes on whether or not anybody waits for it.
+    fn ask<T, F>(&self, work: impl FnOnce(Arc<Core>) -> F) -> Stored<'static, T>
+    where
+        T: Send + 'static,
+        F: Future<Output = Result<T, StoreError>> + Send + 'static,
+    {
+        let task = self.runtime.spawn(work(Arc::clone(&self.core)));
+        Box::pin(async move {
+            task.await.unwrap_or_else(|error| Err(StoreError::Unavailable(error.into())))
+        })
+    }
+
+    /// The same for what a closed store refuses.
+    fn change<T, F>(&self, work: impl FnOnce(Arc<Core>) -> F) -> Stored<'static, T>
+    where
+        T: Send + 'static,
+        F: Future<Output = Result<T, StoreError>> + Send + 'static,
+    {
+        if self.core.closed.load(Ordering::SeqCst) {
+            return Box::pin(ready(Err(closed())));
+        }
+        self.ask(work)
+    }
+
+    /// Puts something into the queue of its conversation, now. The future waits for the answer.
+    fn submit<T: Send + 'static>(
+        &self,
+        conversation: &ConversationId,
+        work: impl FnOnce(committer::Answer<T>) -> Work,
+    ) -> Stored<'static, T> {
+        if self.core.closed.load(Ordering::SeqCst) {
+            return Box::pin(ready(Err(closed())));
+        }
+        let (answer, outcome) = oneshot::channel();
+        let place = self.hasher.hash_one(conversation) % self.committers.len() as u64;
+        let committer = &self.committers[usize::try_from(place).unwrap_or(0)];
+        if committer.send(work(answer)).is_err() {
+            return Box::pin(ready(Err(closed())));
+        }
+        Box::pin(async move { outcome.await.unwrap_or_else(|_| Err(closed())) })
+    }
+}
+
+/// Looks whether the database is there, and forgets what is over, for as long as the store is used.
+async fn look_after(store: std::sync::Weak<MySql>) {
+    for second in 0.. {
+        tokio::time::sleep(LOOK_EVERY).await;
+        let Some(store) = store.upgrade() else { return };
+        let looked = async {
+            let mut lease = store.core.pool.lease().await?;
+            if second % FORGET_EVERY == 0 {
+                lease.plain(FORGET_ACTS).await?;
+            }
+            lease.plain("SELECT 1").await
+        };
+        if let Err(error) = looked.await {
+            let error: Fault = error;
+            tracing::debug!(target: "nexo::store", %error, "the database does not answer");
+        }
+    }
+}
+
+impl Store for MySql {
+    fn append(&self, _permit: Permit, draft: Draft) -> Stored<'static, Appended> {
+        if self.waiting_bytes.load(Ordering::Relaxed) > QUEUE_BYTES_MAX {
+            let busy = StoreError::Unavailable("too many writes are waiting".into());
+            return Box::pin(ready(Err(busy)));
+        }
+        let conversation = draft.conversation.clone();
+        let prepared = Prepared::new(draft);
+        self.waiting_bytes.fetch_add(prepared.bytes(), Ordering::Relaxed);
+        self.submit(&conversation, |answer| Work::Append(prepared, answer))
+    }
+
+    fn on_commit(&self, listener: Arc<dyn Committed>) {
+        self.core.listen(listener);
+    }
+
+    fn message(&self, id: MessageId) -> Stored<'_, Option<Arc<Message>>> {
+        self.ask(async move |core| read::message(&core, id).await)
+    }
+
+    fn messages(
+        &self,
+        conversation: &ConversationId,
+        range: RangeInclusive<Seq>,
+        limit: Limit,
+        order: Order,
+    ) -> Stored<'_, Vec<Arc<Message>>> {
+        let conversation = conversation.clone();
+        self.ask(async move |core| read::messages(&core, &conversation, range, limit, order).await)
+    }
+
+    fn recall(
+        &self,
+        id: MessageId,
+        asker: Asker,
+        may: MayRecall,
+    ) -> Stored<'_, Result<Arc<Message>, Reason>> {
+        Box::pin(async move {
+            let Some(message) = self.message(id).await? else {
+                return Ok(Err(Reason::MessageNotFound));
+            };
+            let conversation = message.conversation.clone();
+            let act = RecallAct { id, conversation: conversation.clone(), asker, may };
+            self.submit(&conversation, |answer| Work::Recall(act, answer)).await
+        })
+    }
+
+    fn mentions(
+        &self,
+        user: &UserId,
+        conversation: &ConversationId,
+        range: RangeInclusive<Seq>,
+        limit: usize,
+    ) -> Stored<'_, Vec<Seq>> {
+        let place = (user.clone(), conversation.clone());
+        self.ask(async move |core| read::mentions(&core, &place, range, limit).await)
+    }
+
+    fn changes(
+        &self,
+        conversation: &ConversationId,
+        after: Seq,
+        limit: usize,
+    ) -> Stored<'_, Vec<Arc<Change>>> {
+        let conversation = conversation.clone();
+        self.ask(async move |core| read::changes(&core, &conversation, after, limit).await)
+    }
+
+    fn standing(
+        &self,
+        user: &UserId,
+        conversation: &ConversationId,
+    ) -> Stored<'_, Option<Standing>> {
+        let place = (user.clone(), conversation.clone());
+        self.ask(async move |core| cursors::standing_of(&core, &place).await)
+    }
+
+    fn standings(
+        &self,
+        user: &UserId,
+        after: Option<&ConversationId>,
+        limit: usize,
+    ) -> Stored<'_, Vec<Standing>> {
+        let (user, after) = (user.clone(), after.cloned());
+        self.ask(async move |core| cursors::standings(&core, &user, after.as_ref(), limit).await)
+    }
+
+    fn advance(
+        &self,
+        user: &UserId,
+        conversation: &ConversationId,
+        kind: CursorKind,
+        seq: Seq,
+    ) -> Stored<'_, Option<Moved>> {
+        let place = (user.clone(), conversation.clone());
+        self.moved(|answer| Move::Advance { place, kind, seq, answer })
+    }
+
+    fn quiet(
+        &self,
+        user: &UserId,
+        conversation: &ConversationId,
+        range: RangeInclusive<Seq>,
+    ) -> Stored<'_, u64> {
+        let place = (user.clone(), conversation.clone());
+        self.ask(async move |core| {
+            let up_to = cursors::quiet_up_to(&core, &place, *range.end()).await?;
+            let before = cursors::quiet_up_to(&core, &place, range.start().previous()).await?;
+            Ok(up_to.saturating_sub(before))
+        })
+    }
+
+    fn update_settings(
+        &self,
+        user: &UserId,
+        conversation: &ConversationId,
+        change: SettingsChange,
+    ) -> Stored<'_, Option<Settings>> {
+        let place = (user.clone(), conversation.clone());
+        self.change(async move |core| cursors::choose(&core, place, change).await)
+    }
+
+    fn change_group(
+        &self,
+        id: &GroupId,
+        asker: Asker,
+        about: About,
+        decide: Decide,
+    ) -> Stored<'static, Result<Decided, Reason>> {
+        let act = GroupAct { id: id.clone(), asker, about, decide };
+        self.submit(&id.conversation(), |answer| Work::Group(act, answer))
+    }
+
+    fn group(&self, id: &GroupId) -> Stored<'_, Option<Arc<Group>>> {
+        let id = id.clone();
+        self.ask(async move |core| groups::get(&core, &id).await)
+    }
+
+    fn group_by_code(&self, code: &JoinCode) -> Stored<'_, Option<GroupId>> {
+        let code = code.clone();
+        self.ask(async move |core| groups::by_code(&core, &code).await)
+    }
+
+    fn group_member(&self, group: &GroupId, user: &UserId) -> Stored<'_, Option<GroupMember>> {
+        let (group, user) = (group.clone(), user.clone());
+        self.ask(async move |core| groups::get_member(&core, &group, &user).await)
+    }
+
+    fn group_members(
+        &self,
+        group: &GroupId,
+        after: Option<&UserId>,
+        limit: usize,
+    ) -> Stored<'_, Vec<GroupMember>> {
+        let (group, after) = (group.clone(), after.cloned());
+        self.ask(async move |core| groups::members(&core, &group, after.as_ref(), limit).await)
+    }
+
+    fn acquainted(&self, user: &UserId, others: Vec<UserId>) -> Stored<'_, Vec<bool>> {
+        let user = user.clone();
+        self.ask(async move |core| groups::acquainted(&core, &user, &others).await)
+    }
+
+    fn join_requests(
+        &self,
+        group: &GroupId,
+        after: Option<&UserId>,
+        limit: usize,
+    ) -> Stored<'_, Vec<JoinRequest>> {
+        let (group, after) = (group.clone(), after.cloned());
+        self.ask(async move |core| groups::requests(&core, &group, after.as_ref(), limit).await)
+    }
+
+    fn seen(&self, user: &UserId, at: Millis) -> Stored<'_, ()> {
+        let user = user.clone();
+        self.moved(|answer| Move::Seen { user, at, answer })
+    }
+
+    fn last_seen(&self, user: &UserId) -> Stored<'_, Option<Millis>> {
+        let user = user.clone();
+        self.ask(async move |core| accounts::last_seen(&core, &user).await)
+    }
+
+    fn create_user(&self, user: User) -> Stored<'_, bool> {
+        self.change(async move |core| accounts::create(&core, user).await)
+    }
+
+    fn user(&self, id: &UserId) -> Stored<'_, Option<Arc<User>>> {
+        let id = id.clone();
+        self.ask(async move |core| accounts::get(&core, &id).await)
+    }
+
+    fn update_profile(&self, id: &UserId, change: ProfileChange) -> Stored<'_, Option<Profile>> {
+        let id = id.clone();
+        self.change(async move |core| accounts::update_profile(&core, &id, change).await)
+    }
+
+    fn change_password(
+        &self,
+        id: &UserId,
+        session_version: u64,
+        hash: String,
+    ) -> Stored<'_, Option<u64>> {
+        let id = id.clone();
+        self.change(async move |core| {
+            accounts::change_password(&core, &id, session_version, &hash).await
+        })
+    }
+
+    fn create_login(
+        &self,
+        login: Login,
+        session_version: u64,
+        now: Millis,
+    ) -> Stored<'_, Option<SignedIn>> {
+        self.change(async move |core| {
+            accounts::create_login(&core, login, session_version, now).await
+        })
+    }
+
+    fn login(&self, id: LoginId) -> Stored<'_, Option<Login>> {
+        self.ask(async move |core| accounts::login(&core, id).await)
+    }
+
+    fn rotate(
+        &self,
+        old_hash: [u8; 32],
+        new_hash: [u8; 32],
+        expires_at: Millis,
+        now: Millis,
+        grace_ms: u64,
+    ) -> Stored<'_, Rotated> {
+        let rotation = Rotation { old_hash, new_hash, expires_at, now, grace_ms };
+        self.change(async move |core| accounts::rotate(&core, rotation).await)
+    }
+
+    fn end_logins(
+        &self,
+        user: &UserId,
+        which: Box<dyn Fn(&Login) -> bool + Send + Sync>,
+    ) -> Stored<'_, Vec<LoginId>> {
+        let user = user.clone();
+        self.change(async move |core| accounts::end_logins(&core, &user, &*which).await)
+    }
+
+    fn health(&self) -> Result<(), StoreError> {
+        match self.core.pool.trouble() {
+            Some(error) => Err(StoreError::Unavailable(error.into())),
+            None => Ok(()),
+        }
+    }
+
+    fn close(&self) -> Stored<'_, ()> {
+        self.core.closed.store(true, Ordering::SeqCst);
+        Box::pin(async move {
+            for committer in &self.committers {
+                let (answer, done) = oneshot::channel();
+                if committer.send(Work::Close(answer)).is_ok() {
+                    // It may have ended since, which is what is wanted.
+                    drop(done.await);
+                }
+            }
+            let (answer, done) = oneshot::channel();
+            if self.mover.send(Move::Close(answer)).is_ok() {
+                drop(done.await);
+            }
+            Ok(())
+        })
+    }
+}
+
+impl MySql {
+    /// Puts something into the queue of the mover, now.
+    fn moved<T: Send + 'static>(
+        &self,
+        asked: impl FnOnce(committer::Answer<T>) -> Move,
+    ) -> Stored<'static, T> {
+        if self.core.closed.load(Ordering::SeqCst) {
+            return Box::pin(ready(Err(closed())));
+        }
+        let (answer, outcome) = oneshot::channel();
+        if self.mover.send(asked(answer)).is_err() {
+            return Box::pin(ready(Err(closed())));
+        }
+        Box::pin(async move { outcome.await.unwrap_or_else(|_| Err(closed())) })
+    }
+}

@@ -1,0 +1,217 @@
+//! The tables, and how they came about. A version once released never changes; a new one is added.
+//!
+//! Ids are ASCII and compared by their bytes, like everywhere else. Times are milliseconds since
+//! 1970. Nothing here is a function of one database: MariaDB 10.6, MySQL 8 and TiDB know it all.
+
+use std::sync::Arc;
+
+use super::fault::{Fault, damaged};
+use super::pool::{Lease, Pool};
+use super::row::Fields;
+use super::sql::values;
+
+/// What each version adds.
+const VERSIONS: &[&[&str]] = &[&[
+    "CREATE TABLE conversations (
+        id VARCHAR(132) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+        max_seq BIGINT UNSIGNED NOT NULL,
+        change_seq BIGINT UNSIGNED NOT NULL,
+        newest_at BIGINT UNSIGNED NOT NULL,
+        end_seq BIGINT UNSIGNED NULL,
+        end_change_seq BIGINT UNSIGNED NULL,
+        end_at BIGINT UNSIGNED NULL,
+        PRIMARY KEY (id))",
+    "CREATE TABLE messages (
+        conversation_id VARCHAR(132) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+        seq BIGINT UNSIGNED NOT NULL,
+        id BINARY(16) NOT NULL,
+        sender VARCHAR(64) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+        client_id VARBINARY(128) NOT NULL,
+        sent_at BIGINT UNSIGNED NOT NULL,
+        kind INT NOT NULL,
+        body MEDIUMBLOB NOT NULL,
+        details MEDIUMBLOB NULL,
+        fingerprint BINARY(16) NOT NULL,
+        recalled_by VARCHAR(64) CHARACTER SET ascii COLLATE ascii_bin NULL,
+        recalled_at BIGINT UNSIGNED NULL,
+        PRIMARY KEY (conversation_id, seq),
+        UNIQUE KEY by_id (id))",
+    "CREATE TABLE changes (
+        conversation_id VARCHAR(132) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+        seq BIGINT UNSIGNED NOT NULL,
+        by_user VARCHAR(64) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+        at BIGINT UNSIGNED NOT NULL,
+        what MEDIUMBLOB NOT NULL,
+        PRIMARY KEY (conversation_id, seq))",
+    "CREATE TABLE members (
+        user_id VARCHAR(64) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+        conversation_id VARCHAR(132) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+        min_seq BIGINT UNSIGNED NOT NULL,
+        min_change_seq BIGINT UNSIGNED NOT NULL,
+        since BIGINT UNSIGNED NOT NULL,
+        end_seq BIGINT UNSIGNED NULL,
+        end_change_seq BIGINT UNSIGNED NULL,
+        end_at BIGINT UNSIGNED NULL,
+        delivered_seq BIGINT UNSIGNED NOT NULL,
+        read_seq BIGINT UNSIGNED NOT NULL,
+        own_first BIGINT UNSIGNED NOT NULL,
+        own_last BIGINT UNSIGNED NOT NULL,
+        quiet_seq BIGINT UNSIGNED NOT NULL,
+        pinned TINYINT NOT NULL DEFAULT 0,
+        receive TINYINT NOT NULL DEFAULT 0,
+        PRIMARY KEY (user_id, conversation_id))",
+    "CREATE TABLE quiet_messages (
+        user_id VARCHAR(64) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+        conversation_id VARCHAR(132) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+        seq BIGINT UNSIGNED NOT NULL,
+        total BIGINT UNSIGNED NOT NULL,
+        PRIMARY KEY (user_id, conversation_id, seq))",
+    "CREATE TABLE mentions (
+        user_id VARCHAR(64) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+        conversation_id VARCHAR(132) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+        seq BIGINT UNSIGNED NOT NULL,
+        sender VARCHAR(64) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+        PRIMARY KEY (user_id, conversation_id, seq))",
+    "CREATE TABLE chat_groups (
+        id VARCHAR(64) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+        name MEDIUMTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+        introduction MEDIUMTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+        announcement MEDIUMTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+        avatar MEDIUMTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+        extra MEDIUMTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+        creator VARCHAR(64) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+        owner VARCHAR(64) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+        admins MEDIUMBLOB NOT NULL,
+        joining TINYINT NOT NULL,
+        history TINYINT NOT NULL,
+        is_muted TINYINT NOT NULL,
+        members INT UNSIGNED NOT NULL,
+        requests INT UNSIGNED NOT NULL,
+        code CHAR(8) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+        code_at BIGINT UNSIGNED NOT NULL,
+        created_at BIGINT UNSIGNED NOT NULL,
+        updated_at BIGINT UNSIGNED NOT NULL,
+        is_dismissed TINYINT NOT NULL,
+        PRIMARY KEY (id))",
+    "CREATE TABLE join_codes (
+        code CHAR(8) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+        group_id VARCHAR(64) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+        PRIMARY KEY (code))",
+    "CREATE TABLE group_members (
+        group_id VARCHAR(64) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+        user_id VARCHAR(64) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+        joined_at BIGINT UNSIGNED NOT NULL,
+        join_seq BIGINT UNSIGNED NOT NULL,
+        came_after BIGINT UNSIGNED NOT NULL,
+        inviter VARCHAR(64) CHARACTER SET ascii COLLATE ascii_bin NULL,
+        muted_until BIGINT UNSIGNED NOT NULL,
+        PRIMARY KEY (group_id, user_id),
+        KEY by_user (user_id))",
+    "CREATE TABLE mutes (
+        group_id VARCHAR(64) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+        user_id VARCHAR(64) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+        muted_until BIGINT UNSIGNED NOT NULL,
+        PRIMARY KEY (group_id, user_id))",
+    "CREATE TABLE join_requests (
+        group_id VARCHAR(64) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+        user_id VARCHAR(64) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+        message MEDIUMTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+        at BIGINT UNSIGNED NOT NULL,
+        PRIMARY KEY (group_id, user_id))",
+    "CREATE TABLE users (
+        id VARCHAR(64) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+        nickname MEDIUMTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+        avatar MEDIUMTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+        extra MEDIUMTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+        created_at BIGINT UNSIGNED NOT NULL,
+        password_hash VARCHAR(512) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+        session_version BIGINT UNSIGNED NOT NULL,
+        PRIMARY KEY (id))",
+    "CREATE TABLE last_seen (
+        user_id VARCHAR(64) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+        at BIGINT UNSIGNED NOT NULL,
+        PRIMARY KEY (user_id))",
+    "CREATE TABLE logins (
+        id BINARY(16) NOT NULL,
+        user_id VARCHAR(64) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+        platform INT NOT NULL,
+        created_at BIGINT UNSIGNED NOT NULL,
+        expires_at BIGINT UNSIGNED NOT NULL,
+        refresh_hash BINARY(32) NOT NULL,
+        generation BIGINT UNSIGNED NOT NULL,
+        rotated_at BIGINT UNSIGNED NOT NULL,
+        ended TINYINT NOT NULL,
+        PRIMARY KEY (id),
+        KEY by_user (user_id))",
+    "CREATE TABLE refresh_hashes (
+        refresh_hash BINARY(32) NOT NULL,
+        login_id BINARY(16) NOT NULL,
+        generation BIGINT UNSIGNED NOT NULL,
+        PRIMARY KEY (refresh_hash),
+        KEY by_login (login_id, generation))",
+    "CREATE TABLE acts (
+        id BINARY(16) NOT NULL,
+        is_void TINYINT NOT NULL,
+        at TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP,
+        PRIMARY KEY (id),
+        KEY by_time (at))",
+]];
+
+/// Brings the tables up to the newest version, one node at a time.
+pub(crate) async fn migrate(pool: &Arc<Pool>) -> Result<(), Fault> {
+    let mut lease = pool.lease().await?;
+    let held = lease.rows("SELECT GET_LOCK(CONCAT('nexo.schema.', DATABASE()), 60)", ()).await?;
+    let held = held.into_iter().next().map(|row| Fields::from(row).u64()).transpose()?;
+    if held != Some(1) {
+        return Err(Fault::Away("another node has been changing the tables for a minute".into()));
+    }
+    let migrated = upgrade(&mut lease).await;
+    lease.rows("SELECT RELEASE_LOCK(CONCAT('nexo.schema.', DATABASE()))", ()).await?;
+    migrated
+}
+
+async fn upgrade(lease: &mut Lease) -> Result<(), Fault> {
+    lease
+        .plain(
+            "CREATE TABLE IF NOT EXISTS schema_versions (
+            version INT UNSIGNED NOT NULL,
+            step INT UNSIGNED NOT NULL,
+            at TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP,
+            PRIMARY KEY (version, step))",
+        )
+        .await?;
+    let newest = lease
+        .rows(
+            "SELECT version, step FROM schema_versions ORDER BY version DESC, step DESC LIMIT 1",
+            (),
+        )
+        .await?;
+    let (mut version, mut step) = (0, 0);
+    if let Some(row) = newest.into_iter().next() {
+        let mut fields = Fields::from(row);
+        (version, step) = (fields.size()?, fields.size()?);
+    }
+    if version > VERSIONS.len() {
+        return Err(damaged(format!(
+            "the tables are of version {version}, this server knows {}: run a newer one",
+            VERSIONS.len(),
+        )));
+    }
+    // A statement that changes tables commits by itself, so each is noted on its own: a start that
+    // was interrupted goes on where it was.
+    for (at, statements) in VERSIONS.iter().enumerate().skip(version.saturating_sub(1)) {
+        let done = if at + 1 == version { step } else { 0 };
+        for (number, statement) in statements.iter().enumerate().skip(done) {
+            let statement = statement.replacen("CREATE TABLE ", "CREATE TABLE IF NOT EXISTS ", 1);
+            lease.plain(&statement).await?;
+            (version, step) = (at + 1, number + 1);
+            lease
+                .run(
+                    "INSERT INTO schema_versions (version, step) VALUES (?, ?)",
+                    values![version, step],
+                )
+                .await?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,93 @@
+//! Statements with lists. The number of things in a list is rounded up to a power of two, so that a
+//! connection prepares few of them: lists to look for repeat their last thing, rows to insert are
+//! cut into pieces.
+
+use mysql_async::{Params, Value};
+
+/// Things in a list at most.
+pub(crate) const LIST_MAX: usize = 256;
+
+/// A list of rows of so many values, as it stands in the statement.
+fn list(rows: usize, width: usize) -> String {
+    let row = match width {
+        1 => "?".to_owned(),
+        _ => format!("({})", vec!["?"; width].join(",")),
+    };
+    vec![row; rows].join(",")
+}
+
+/// Statements that look for these keys, `{}` standing for the list. `before` goes in front of it.
+pub(crate) fn looking(
+    sql: &str,
+    before: &[Value],
+    keys: &[Vec<Value>],
+) -> impl Iterator<Item = (String, Params)> {
+    keys.chunks(LIST_MAX).map(move |some| {
+        let size = some.len().next_power_of_two();
+        let width = some.first().map_or(1, Vec::len);
+        let last = some.last().into_iter().cycle();
+        let padded = some.iter().chain(last).take(size);
+        let values = before.iter().chain(padded.flatten()).cloned().collect();
+        (sql.replace("{}", &format!("({})", list(size, width))), Params::Positional(values))
+    })
+}
+
+/// Statements that write these rows, `{}` standing for the list. Whether a row may be repeated
+/// depends on the statement; these never repeat one.
+pub(crate) fn writing(sql: &str, rows: Vec<Vec<Value>>) -> Vec<(String, Params)> {
+    let mut statements = Vec::new();
+    let width = rows.first().map_or(1, Vec::len);
+    let mut left = rows.len();
+    let mut rows = rows.into_iter();
+    while left > 0 {
+        let size = match left.next_power_of_two() {
+            size if size == left => size,
+            size => size / 2,
+        };
+        let size = size.min(LIST_MAX);
+        let values: Vec<Value> = rows.by_ref().take(size).flatten().collect();
+        statements.push((sql.replace("{}", &wide(size, width)), Params::Positional(values)));
+        left -= size;
+    }
+    statements
+}
+
+fn wide(rows: usize, width: usize) -> String {
+    vec![format!("({})", vec!["?"; width].join(",")); rows].join(",")
+}
+
+/// Values in a row: `values![a, b]`.
+macro_rules! values {
+    ($($value:expr),* $(,)?) => { vec![$(mysql_async::Value::from($value)),*] };
+}
+pub(crate) use values;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn values_of(params: &Params) -> Vec<u64> {
+        let Params::Positional(values) = params else { panic!("not by position") };
+        values.iter().map(|value| mysql_async::from_value(value.clone())).collect()
+    }
+
+    #[test]
+    fn lists_to_look_for_repeat_their_last_thing() {
+        let keys: Vec<Vec<Value>> = (1..=3_u64).map(|key| values![key]).collect();
+        let found: Vec<_> = looking("a IN {}", &values![9_u64], &keys).collect();
+        assert_eq!(found.len(), 1);
+        assert_eq!(found[0].0, "a IN (?,?,?,?)");
+        assert_eq!(values_of(&found[0].1), [9, 1, 2, 3, 3]);
+    }
+
+    #[test]
+    fn rows_to_write_are_cut_into_powers_of_two() {
+        let rows: Vec<Vec<Value>> = (1..=7_u64).map(|n| values![n, n]).collect();
+        let pieces = writing("VALUES {}", rows);
+        let sizes: Vec<_> = pieces.iter().map(|(_, params)| values_of(params).len() / 2).collect();
+        assert_eq!(sizes, [4, 2, 1]);
+        assert_eq!(pieces[1].0, "VALUES (?,?),(?,?)");
+        let all: Vec<u64> = pieces.iter().flat_map(|(_, params)| values_of(params)).collect();
+        assert_eq!(all, [1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7]);
+    }
+}

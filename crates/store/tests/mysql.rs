@@ -1,0 +1,11 @@
+//! The MySQL engine keeps the contract, on a real MariaDB.
+
+mod database;
+
+use nexo_store::conformance::{self, CASES};
+
+#[test]
+fn mysql_keeps_the_contract() {
+    let failed = conformance::run(CASES, || database::Database::fresh(), |name| println!("{name}"));
+    assert!(failed.is_empty(), "broken promises: {failed:#?}");
+}
