@@ -3,6 +3,7 @@
 //!
 //! - [`process`]: a server process that can be killed and started again on the same data
 //! - [`mariadb`], [`redis`], [`redis_cluster`]: the services a server may need, the same way
+//! - [`proxy`]: a network in between that fails on demand
 //! - [`http`]: requests, also bad ones
 //! - [`person`]: an account with its tokens
 //! - [`socket`]: a WebSocket that speaks the typed dialect
@@ -25,6 +26,7 @@ pub mod mariadb;
 pub mod person;
 mod port;
 pub mod process;
+pub mod proxy;
 pub mod redis;
 pub mod redis_cluster;
 pub mod schema;
@@ -40,6 +42,7 @@ pub use http::{Answer, Http};
 pub use mariadb::MariaDb;
 pub use person::Person;
 pub use process::Server;
+pub use proxy::Proxy;
 pub use redis::Redis;
 pub use redis_cluster::RedisCluster;
 pub use socket::Socket;
