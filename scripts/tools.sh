@@ -1,10 +1,20 @@
 #!/bin/sh
-# Installs what the tests need beside Rust: Python with `websockets`, for the examples.
+# Installs what the tests need beside Rust: Python with `websockets` for the examples, and MariaDB,
+# Redis and OpenSSL, which tests start themselves. The packages' own services are not started.
 set -eu
-if python3 -c 'import websockets' 2>/dev/null; then
-    exit 0
-fi
+PATH=$PATH:/usr/sbin:/sbin
+missing=
+python3 -c 'import websockets' 2>/dev/null || missing="$missing python3 python3-websockets"
+command -v mariadbd >/dev/null && command -v mariadb >/dev/null ||
+    missing="$missing mariadb-server mariadb-client"
+command -v redis-server >/dev/null && command -v redis-cli >/dev/null ||
+    missing="$missing redis-server redis-tools"
+command -v openssl >/dev/null || missing="$missing openssl"
+[ -n "$missing" ] || exit 0
 as_root=
 [ "$(id -u)" = 0 ] || as_root=sudo
 $as_root apt-get update -qq
-$as_root apt-get install -y -qq --no-install-recommends python3 python3-websockets
+# In run level 1 packages start nothing.
+# shellcheck disable=SC2086 # a list of names
+$as_root env RUNLEVEL=1 DEBIAN_FRONTEND=noninteractive \
+    apt-get install -y -qq --no-install-recommends $missing

@@ -2,6 +2,8 @@
 //! was promised. Never shipped. It panics where a test should fail, and says why.
 //!
 //! - [`process`]: a server process that can be killed and started again on the same data
+//! - [`mariadb`], [`redis`], [`redis_cluster`]: the services a server may need, the same way
+//! - [`proxy`]: a network in between that fails on demand
 //! - [`http`]: requests, also bad ones
 //! - [`person`]: an account with its tokens
 //! - [`socket`]: a WebSocket that speaks the typed dialect
@@ -15,13 +17,20 @@
 #![allow(clippy::missing_panics_doc, reason = "panicking is how a test fails")]
 #![allow(clippy::must_use_candidate, reason = "noisy here")]
 
+mod certificate;
 pub mod crowd;
 pub mod group;
 pub mod history;
 pub mod http;
+pub mod mariadb;
 pub mod person;
+mod port;
 pub mod process;
+pub mod proxy;
+pub mod redis;
+pub mod redis_cluster;
 pub mod schema;
+mod service;
 pub mod socket;
 pub mod story;
 pub mod talker;
@@ -30,8 +39,12 @@ pub use crowd::Crowd;
 pub use group::Group;
 pub use history::History;
 pub use http::{Answer, Http};
+pub use mariadb::MariaDb;
 pub use person::Person;
 pub use process::Server;
+pub use proxy::Proxy;
+pub use redis::Redis;
+pub use redis_cluster::RedisCluster;
 pub use socket::Socket;
 pub use story::Story;
 pub use talker::{Said, Talker, To, Tongue};
