@@ -25,6 +25,8 @@ pub(crate) enum Work {
     Append(Prepared, Answer<Appended>),
     Group(GroupAct, Answer<Result<Decided, Reason>>),
     Recall(RecallAct, Answer<Result<Arc<Message>, Reason>>),
+    /// Everything before it is done.
+    Pass(oneshot::Sender<()>),
     /// The end: everything before it is done, nothing after.
     Close(oneshot::Sender<()>),
 }
@@ -60,6 +62,7 @@ impl Committer {
                 Some(Work::Recall(act, answer)) => {
                     drop(answer.send(recall::recall(&self.core, act).await));
                 }
+                Some(Work::Pass(answer)) => drop(answer), // which tells whoever waits
                 Some(Work::Close(answer)) => {
                     drop(answer); // which tells whoever waits
                     return;

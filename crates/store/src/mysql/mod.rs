@@ -210,9 +210,13 @@ impl Store for MySql {
         may: MayRecall,
     ) -> Stored<'_, Result<Arc<Message>, Reason>> {
         Box::pin(async move {
-            let Some(message) = self.message(id).await? else {
-                return Ok(Err(Reason::MessageNotFound));
-            };
+            let mut message = self.message(id).await?;
+            if message.is_none() {
+                // It may be on its way: what was asked before this comes before it.
+                self.pass().await;
+                message = self.message(id).await?;
+            }
+            let Some(message) = message else { return Ok(Err(Reason::MessageNotFound)) };
             let conversation = message.conversation.clone();
             let act = RecallAct { id, conversation: conversation.clone(), asker, may };
             self.submit(&conversation, |answer| Work::Recall(act, answer)).await
@@ -444,6 +448,17 @@ impl Store for MySql {
 }
 
 impl MySql {
+    /// Returns when everything that was asked before is done.
+    async fn pass(&self) {
+        let passed = self.committers.iter().map(|committer| {
+            let (answer, done) = oneshot::channel();
+            committer.send(Work::Pass(answer)).is_ok().then_some(done)
+        });
+        for done in passed.collect::<Vec<_>>().into_iter().flatten() {
+            drop(done.await); // it is told by the end of the channel
+        }
+    }
+
     /// Puts something into the queue of the mover, now.
     fn moved<T: Send + 'static>(
         &self,

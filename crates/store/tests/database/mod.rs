@@ -10,13 +10,13 @@ use tokio::runtime::Handle;
 use tokio::task::block_in_place;
 
 /// A database of its own.
-pub struct Database {
+pub(crate) struct Database {
     url: String,
 }
 
 impl Database {
     /// An empty one.
-    pub fn fresh() -> Arc<Self> {
+    pub(crate) fn fresh() -> Arc<Self> {
         Arc::new(Self { url: MariaDb::shared().fresh_database() })
     }
 }
