@@ -57,7 +57,7 @@ pub(crate) struct Settings {
     /// The address to listen on; port 0 takes a free one.
     #[arg(long, value_name = "ADDR")]
     pub(crate) listen: Option<String>,
-    /// `embedded`, or `memory` (nothing survives a restart).
+    /// `embedded`, `memory` (nothing survives a restart), or `mysql://user:password@host/database`.
     #[arg(long, value_name = "STORE")]
     pub(crate) store: Option<String>,
     /// `text` or `json`.

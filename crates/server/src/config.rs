@@ -6,6 +6,7 @@ use anyhow::{Context, bail};
 use serde::{Deserialize, Serialize};
 
 use crate::cli::Settings;
+use crate::cluster_settings::{Cluster, MySql};
 use crate::environment;
 use crate::group_settings::{Groups, Receipts};
 
@@ -19,6 +20,7 @@ pub(crate) struct Config {
     pub(crate) listen: String,
     pub(crate) data: String,
     pub(crate) store: String,
+    pub(crate) redis: String,
     pub(crate) auth: Auth,
     pub(crate) session: Session,
     pub(crate) limits: Limits,
@@ -28,6 +30,8 @@ pub(crate) struct Config {
     pub(crate) receipts: Receipts,
     pub(crate) resend: Resend,
     pub(crate) embedded: Embedded,
+    pub(crate) mysql: MySql,
+    pub(crate) cluster: Cluster,
     pub(crate) metrics: Metrics,
     pub(crate) system: System,
     pub(crate) log: Log,
@@ -39,6 +43,7 @@ impl Default for Config {
             listen: "127.0.0.1:8080".into(),
             data: "./data".into(),
             store: "embedded".into(),
+            redis: String::new(),
             auth: Auth::default(),
             session: Session::default(),
             limits: Limits::default(),
@@ -48,6 +53,8 @@ impl Default for Config {
             receipts: Receipts::default(),
             resend: Resend::default(),
             embedded: Embedded::default(),
+            mysql: MySql::default(),
+            cluster: Cluster::default(),
             metrics: Metrics::default(),
             system: System::default(),
             log: Log::default(),
@@ -291,8 +298,9 @@ impl Config {
             "metrics.listen is empty or an address such as 127.0.0.1:9100",
         );
         check(
-            matches!(self.store.as_str(), "embedded" | "memory"),
-            "store is `embedded` or `memory` (databases come with a later version)",
+            matches!(self.store.as_str(), "embedded" | "memory")
+                || self.store.starts_with("mysql://"),
+            "store is `embedded`, `memory`, or mysql://user:password@host:3306/database",
         );
         check(
             matches!(self.session.policy.as_str(), "multi" | "per_platform" | "single"),
@@ -331,6 +339,7 @@ impl Config {
             self.gateway.ping_after_ms < self.gateway.idle_timeout_ms,
             "gateway.ping_after_ms is below gateway.idle_timeout_ms",
         );
+        problems.extend(self.mysql.problems());
         problems.extend(self.groups.problems());
         problems
     }

@@ -7,7 +7,7 @@ use toml::{Table, Value};
 use crate::config::Config;
 
 const PREFIX: &str = "NEXO_";
-const SECRETS: &[&str] = &["auth.jwt_secret", "metrics.token", "system.token"];
+const SECRETS: &[&str] = &["auth.jwt_secret", "metrics.token", "system.token", "store", "redis"];
 
 /// Lays the `NEXO_…` variables over a table. A name that is no setting is an error.
 pub(crate) fn overlay(

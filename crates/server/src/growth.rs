@@ -1,10 +1,12 @@
 //! Puts together what `nexo bench growth` measures: the domain on the real store, in this process.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use anyhow::Context;
 use nexo_bench::GrowthOptions;
 use nexo_bench::growth::Parts;
+use nexo_bus::Local;
 use nexo_chat::Chat;
 use toml::Table;
 
@@ -27,5 +29,6 @@ fn open(folder: &Path) -> anyhow::Result<Chat> {
     environment::overlay(&mut table, std::env::vars().chain(settings))?;
     let mut config: Config = table.try_into().context("the settings are not right")?;
     folder.to_str().context("the folder's name is not text")?.clone_into(&mut config.data);
-    wiring::chat(&config)
+    let store = wiring::open_embedded(&config)?;
+    wiring::chat(&config, store, Arc::new(Local::new()))
 }

@@ -3,6 +3,7 @@
 mod bench;
 mod cli;
 mod clock;
+mod cluster_settings;
 mod config;
 mod environment;
 mod group_settings;

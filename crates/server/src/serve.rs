@@ -10,6 +10,7 @@ use nexo_gateway::{Gateway, http, listen, sweep};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
+use crate::cluster_settings::shown;
 use crate::config::Config;
 use crate::logs;
 use crate::wiring::{self, Parts};
@@ -32,7 +33,7 @@ async fn run(config: &Config) -> anyhow::Result<()> {
     // The port is taken first: nobody should wait for a store only to hear that it is taken.
     let listener =
         TcpListener::bind(address).await.with_context(|| format!("cannot listen on {address}"))?;
-    let Parts { gateway, store, metrics } = wiring::build(config)?;
+    let Parts { gateway, store, metrics } = wiring::build(config).await?;
     let address = listener.local_addr()?;
     warn_if_open(address);
     let router = http::router(Arc::clone(&gateway));
@@ -48,7 +49,7 @@ async fn run(config: &Config) -> anyhow::Result<()> {
     }
     tokio::spawn(stop_on_signal(Arc::clone(&gateway), Signals::new()?));
     writeln!(std::io::stdout(), "Nexo is listening on http://{address}")?;
-    tracing::info!(%address, data = config.data, store = config.store, "listening");
+    tracing::info!(%address, data = config.data, store = shown(&config.store), "listening");
     listen::listen(Arc::clone(&gateway), listener, router).await;
     store.close().await.context("the store did not close cleanly")?;
     tracing::info!("stopped");

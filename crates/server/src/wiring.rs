@@ -9,15 +9,17 @@ use anyhow::Context;
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 use nexo_bus::Local;
 use nexo_chat::Chat;
+use nexo_chat::bus::Bus;
 use nexo_chat::clock::Dice;
 use nexo_chat::rules::{Rules, SessionPolicy};
 use nexo_chat::store::Store;
 use nexo_chat::token::TokenKey;
 use nexo_chat::words::Words;
 use nexo_gateway::{Gateway, Options};
-use nexo_store::{Embedded, Memory};
+use nexo_store::{Embedded, Memory, MySql};
 
 use crate::clock::{SystemClock, SystemDice};
+use crate::cluster_settings::shown;
 use crate::config::{Config, burst};
 use crate::passwords::Argon2id;
 use crate::secrets::secret;
@@ -30,9 +32,10 @@ pub(crate) struct Parts {
 }
 
 /// Opens the store and builds everything on it.
-pub(crate) fn build(config: &Config) -> anyhow::Result<Parts> {
+pub(crate) async fn build(config: &Config) -> anyhow::Result<Parts> {
     let metrics = start_metrics()?;
-    let chat = chat(config)?;
+    let bus = Arc::new(Local::new());
+    let chat = chat(config, open_store(config).await?, bus)?;
     let store = Arc::clone(&chat.store);
     let folder = Path::new(&config.data);
     let metrics_token = secret(&config.metrics.token, folder, "metrics.token", &SystemDice)?;
@@ -50,11 +53,14 @@ pub(crate) fn build(config: &Config) -> anyhow::Result<Parts> {
     Ok(Parts { gateway, store, metrics })
 }
 
-/// Opens the store and builds the domain on it.
-pub(crate) fn chat(config: &Config) -> anyhow::Result<Chat> {
+/// Builds the domain on a store and a bus.
+pub(crate) fn chat(
+    config: &Config,
+    store: Arc<dyn Store>,
+    bus: Arc<dyn Bus>,
+) -> anyhow::Result<Chat> {
     let dice: Arc<dyn Dice> = Arc::new(SystemDice);
     let folder = Path::new(&config.data);
-    let store = open_store(config, folder)?;
     let jwt_secret = secret(&config.auth.jwt_secret, folder, "jwt.secret", &*dice)?;
     let key = TokenKey::new(jwt_secret.as_bytes()).context("auth.jwt_secret is too short")?;
     let auth = &config.auth;
@@ -66,7 +72,7 @@ pub(crate) fn chat(config: &Config) -> anyhow::Result<Chat> {
     )?;
     Ok(Chat::new(
         store,
-        Arc::new(Local::new()),
+        bus,
         Arc::new(SystemClock::new()),
         dice,
         Arc::new(passwords),
@@ -75,13 +81,24 @@ pub(crate) fn chat(config: &Config) -> anyhow::Result<Chat> {
     ))
 }
 
-fn open_store(config: &Config, folder: &Path) -> anyhow::Result<Arc<dyn Store>> {
+async fn open_store(config: &Config) -> anyhow::Result<Arc<dyn Store>> {
+    if config.store == "embedded" {
+        return open_embedded(config);
+    }
+    std::fs::create_dir_all(&config.data)
+        .with_context(|| format!("cannot make {}", config.data))?;
     if config.store == "memory" {
-        std::fs::create_dir_all(folder)
-            .with_context(|| format!("cannot make {}", folder.display()))?;
         tracing::warn!("the memory store forgets everything at the end");
         return Ok(Memory::new());
     }
+    let options = config.mysql.options(&config.store);
+    let store = MySql::open(&options).await;
+    Ok(store.with_context(|| format!("cannot use the database {}", shown(&config.store)))?)
+}
+
+/// Opens the data folder.
+pub(crate) fn open_embedded(config: &Config) -> anyhow::Result<Arc<dyn Store>> {
+    let folder = Path::new(&config.data);
     let options = nexo_store::Options {
         cache_bytes: config.embedded.cache_mib.saturating_mul(1024 * 1024),
         memtable_bytes: config.embedded.memtable_mib.saturating_mul(1024 * 1024),

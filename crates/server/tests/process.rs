@@ -39,7 +39,7 @@ fn bad_settings_are_refused_in_words() {
         ("NEXO_SESSION__POLICY", "any", "session.policy"),
         ("NEXO_NONSENSE", "1", "NEXO_NONSENSE"),
         ("NEXO_LIMITS__TEXT_CHARS", "many", "whole number"),
-        ("NEXO_STORE", "mysql://localhost/nexo", "later version"),
+        ("NEXO_STORE", "postgres://localhost/nexo", "mysql://"),
         ("NEXO_LOG__LEVEL", "loud=very", "log.level"),
     ] {
         let (said, code) = refusal(&setup().with(name, value), &folder.path().join("data"));

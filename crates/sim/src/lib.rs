@@ -3,7 +3,7 @@
 //!
 //! - [`process`]: a server process that can be killed and started again on the same data
 //! - [`mariadb`], [`redis`], [`redis_cluster`]: the services a server may need, the same way
-//! - [`proxy`]: a network in between that fails on demand
+//! - [`proxy`]: a network in between that fails on demand; [`balancer`]: one before many nodes
 //! - [`http`]: requests, also bad ones
 //! - [`person`]: an account with its tokens
 //! - [`socket`]: a WebSocket that speaks the typed dialect
@@ -17,6 +17,7 @@
 #![allow(clippy::missing_panics_doc, reason = "panicking is how a test fails")]
 #![allow(clippy::must_use_candidate, reason = "noisy here")]
 
+pub mod balancer;
 mod certificate;
 pub mod crowd;
 pub mod group;
@@ -35,6 +36,7 @@ pub mod socket;
 pub mod story;
 pub mod talker;
 
+pub use balancer::Balancer;
 pub use crowd::Crowd;
 pub use group::Group;
 pub use history::History;

@@ -1,6 +1,8 @@
-//! A server process on a folder of its own.
+//! A server process on a folder of its own, or several that share a database and Redis behind a
+//! balancer: with `NEXO_TEST_NODES=2` in the environment every test has its people on two nodes.
 
 use std::io::{BufRead, BufReader};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread::JoinHandle;
@@ -9,8 +11,11 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
+use crate::balancer::Balancer;
 use crate::http::Http;
+use crate::mariadb::MariaDb;
 use crate::person::Person;
+use crate::redis::Redis;
 use crate::socket::Socket;
 
 const START_WITHIN: Duration = Duration::from_secs(30);
@@ -21,6 +26,8 @@ pub struct Setup {
     binary: PathBuf,
     variables: Vec<(String, String)>,
     shell: Option<String>,
+    /// How many share a database; none has the embedded store.
+    nodes: usize,
 }
 
 /// Copies what a server logs, until it ends.
@@ -33,11 +40,11 @@ struct Running {
     http: Http,
 }
 
-/// A running server. It is killed when dropped.
+/// A running server, or several nodes of one. It is killed when dropped.
 pub struct Server {
     setup: Setup,
-    child: Child,
-    logging: Logging,
+    nodes: Vec<Running>,
+    balancer: Option<Balancer>,
     /// Where it answers.
     pub http: Http,
     folder: TempDir,
@@ -46,7 +53,13 @@ pub struct Server {
 impl Setup {
     /// The binary with limits out of the way and cheap passwords: tests that want limits set them.
     pub fn new(binary: impl AsRef<Path>) -> Self {
-        let setup = Self { binary: binary.as_ref().to_owned(), variables: Vec::new(), shell: None };
+        let nodes = std::env::var("NEXO_TEST_NODES").ok().and_then(|nodes| nodes.parse().ok());
+        let setup = Self {
+            binary: binary.as_ref().to_owned(),
+            variables: Vec::new(),
+            shell: None,
+            nodes: nodes.unwrap_or(0),
+        };
         setup
             .with("NEXO_LIMITS__USER_SENDS_PER_SECOND", "0")
             .with("NEXO_LIMITS__USER_REQUESTS_PER_SECOND", "0")
@@ -92,10 +105,42 @@ impl Setup {
         self.start_on(folder)
     }
 
+    /// As many nodes, on a database and a Redis they share.
+    #[must_use]
+    pub fn nodes(mut self, nodes: usize) -> Self {
+        self.nodes = nodes;
+        self
+    }
+
+    /// Whether several nodes are to be started.
+    pub fn is_cluster(&self) -> bool {
+        self.nodes > 0
+    }
+
     /// Starts a server on a folder that may hold data.
-    pub fn start_on(self, folder: TempDir) -> Server {
-        let Running { child, logging, http } = self.spawn(folder.path());
-        Server { setup: self, child, logging, http, folder }
+    pub fn start_on(mut self, folder: TempDir) -> Server {
+        if self.nodes == 0 {
+            let node = self.spawn(folder.path());
+            let http = node.http.clone();
+            return Server { setup: self, nodes: vec![node], balancer: None, http, folder };
+        }
+        if !self.variables.iter().any(|(name, _)| name == "NEXO_STORE") {
+            self = self.with_services(&MariaDb::shared().fresh_database(), &Redis::shared().url());
+        }
+        // The first makes the secrets that all of them share.
+        let nodes: Vec<Running> = (0..self.nodes).map(|_| self.spawn(folder.path())).collect();
+        let balancer = Balancer::start(nodes.iter().map(Running::address).collect());
+        let http = Http { authority: balancer.address().to_string() };
+        Server { setup: self, nodes, balancer: Some(balancer), http, folder }
+    }
+
+    /// Names the database and the Redis that nodes share.
+    #[must_use]
+    pub fn with_services(self, database: &str, redis: &str) -> Self {
+        let prefix = database.rsplit('/').next().unwrap_or_default().to_owned();
+        self.with("NEXO_STORE", database)
+            .with("NEXO_REDIS", redis)
+            .with("NEXO_CLUSTER__PREFIX", &prefix)
     }
 
     fn spawn(&self, folder: &Path) -> Running {
@@ -121,6 +166,31 @@ impl Setup {
     }
 }
 
+impl Running {
+    fn address(&self) -> SocketAddr {
+        self.http.authority.parse().expect("an address")
+    }
+
+    /// Kills it at once: no chance to write anything.
+    fn kill(&mut self) {
+        self.child.kill().expect("it can be killed");
+        self.child.wait().expect("it ends");
+    }
+
+    fn signal(&self, signal: Signal) {
+        let pid = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);
+        kill_process(pid.expect("a process id"), signal).expect("a signal");
+    }
+
+    fn wait(&mut self) -> Option<i32> {
+        let code = self.child.wait().expect("it ends").code();
+        if let Some(logging) = self.logging.take() {
+            logging.join().expect("no panic").expect("its log");
+        }
+        code
+    }
+}
+
 impl Server {
     /// The data folder.
     pub fn data(&self) -> PathBuf {
@@ -132,12 +202,12 @@ impl Server {
         std::fs::read_to_string(self.folder.path().join("log")).unwrap_or_default()
     }
 
-    /// Its process id.
+    /// The process id of its first node.
     pub fn pid(&self) -> u32 {
-        self.child.id()
+        self.nodes[0].child.id()
     }
 
-    /// Bytes of memory it holds now.
+    /// Bytes of memory its first node holds now.
     pub fn memory_bytes(&self) -> u64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.pid()));
         let status = status.expect("a running process");
@@ -146,40 +216,73 @@ impl Server {
         kib.expect("a number") * 1024
     }
 
-    /// Kills it at once: no chance to write anything.
+    /// Kills all nodes at once.
     pub fn kill(&mut self) {
-        self.child.kill().expect("it can be killed");
-        self.child.wait().expect("it ends");
+        self.nodes.iter_mut().for_each(Running::kill);
     }
 
-    /// Asks it to stop and waits; returns its exit code.
+    /// Asks it to stop and waits; returns the exit code.
     pub fn stop(&mut self) -> Option<i32> {
         self.signal(Signal::TERM);
         self.wait()
     }
 
-    /// Waits for it to end; returns its exit code.
+    /// Waits for it to end; returns the exit code, and of several the worst.
     pub fn wait(&mut self) -> Option<i32> {
-        let code = self.child.wait().expect("it ends").code();
-        if let Some(logging) = self.logging.take() {
-            logging.join().expect("no panic").expect("its log");
-        }
-        code
+        let codes: Vec<Option<i32>> = self.nodes.iter_mut().map(Running::wait).collect();
+        codes.iter().copied().find(|code| *code != Some(0)).unwrap_or(Some(0))
     }
 
     /// Sends a signal.
     pub fn signal(&self, signal: Signal) {
-        let pid = i32::try_from(self.pid()).ok().and_then(Pid::from_raw).expect("a process id");
-        kill_process(pid, signal).expect("a signal");
+        self.nodes.iter().for_each(|node| node.signal(signal));
     }
 
     /// Starts it again on the same data, maybe set up differently; returns how long that took.
     pub fn start_again(&mut self, change: impl FnOnce(Setup) -> Setup) -> Duration {
         self.setup = change(self.setup.clone());
         let since = Instant::now();
-        let Running { child, logging, http } = self.setup.spawn(self.folder.path());
-        (self.child, self.logging, self.http) = (child, logging, http);
+        for node in &mut self.nodes {
+            *node = self.setup.spawn(self.folder.path());
+        }
+        self.balance();
         since.elapsed()
+    }
+
+    /// Where a node answers.
+    pub fn node(&self, which: usize) -> &Http {
+        &self.nodes[which].http
+    }
+
+    /// Kills a node at once. The balancer knows, as it would in a moment.
+    pub fn kill_node(&mut self, which: usize) {
+        self.nodes[which].kill();
+        self.balance();
+    }
+
+    /// Sends a signal to a node.
+    pub fn signal_node(&self, which: usize, signal: Signal) {
+        self.nodes[which].signal(signal);
+    }
+
+    /// Starts a node again.
+    pub fn start_node(&mut self, which: usize) {
+        self.nodes[which] = self.setup.spawn(self.folder.path());
+        self.balance();
+    }
+
+    /// Lets the balancer know who is there.
+    fn balance(&mut self) {
+        let mut there = Vec::new();
+        for node in &mut self.nodes {
+            if node.child.try_wait().expect("its state").is_none() {
+                there.push(node.address());
+            }
+        }
+        match &self.balancer {
+            Some(balancer) => balancer.send_to(there),
+            None => self.http = self.nodes[0].http.clone(),
+        }
     }
 
     /// Registers somebody and signs them in.
@@ -221,9 +324,11 @@ impl Drop for Server {
                 eprintln!("{line}");
             }
         }
-        // It may have ended already, which is what is wanted.
-        if self.child.kill().is_ok() && self.child.wait().is_err() {
-            eprintln!("the server process {} could not be waited for", self.child.id());
+        for node in &mut self.nodes {
+            // It may have ended already, which is what is wanted.
+            if node.child.kill().is_ok() && node.child.wait().is_err() {
+                eprintln!("the server process {} could not be waited for", node.child.id());
+            }
         }
     }
 }

@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use tempfile::TempDir;
@@ -30,6 +31,12 @@ impl Redis {
         let (folder, port) = (tempfile::tempdir().expect("a folder"), Port::free());
         let listen = ["--port".to_owned(), port.number().to_string()];
         Self::launch(folder, port, false, listen.into_iter(), options)
+    }
+
+    /// One for all tests of this process: they keep apart by the prefix of their keys.
+    pub fn shared() -> &'static Self {
+        static SHARED: OnceLock<Redis> = OnceLock::new();
+        SHARED.get_or_init(Self::start)
     }
 
     /// Starts one that only speaks TLS, with a certificate that [`Redis::ca_file`] vouches for. It

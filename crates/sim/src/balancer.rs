@@ -1,0 +1,82 @@
+//! One address before many nodes: each connection goes to the next of them.
+
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::oneshot;
+
+/// A balancer of connections. It ends when dropped.
+pub struct Balancer {
+    address: SocketAddr,
+    nodes: Arc<Mutex<Vec<SocketAddr>>>,
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Balancer {
+    /// A balancer before these nodes.
+    pub fn start(nodes: Vec<SocketAddr>) -> Self {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+        listener.set_nonblocking(true).expect("a socket that does not block");
+        let address = listener.local_addr().expect("its address");
+        let nodes = Arc::new(Mutex::new(nodes));
+        let (stop, stopped) = oneshot::channel();
+        let known = Arc::clone(&nodes);
+        let thread = std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+            runtime.expect("a runtime").block_on(async {
+                let listener = TcpListener::from_std(listener).expect("a listener");
+                tokio::select! {
+                    () = accept(listener, known) => {}
+                    _ = stopped => {}
+                }
+            });
+        });
+        Self { address, nodes, stop: Some(stop), thread: Some(thread) }
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// From now on new connections go to these.
+    pub fn send_to(&self, nodes: Vec<SocketAddr>) {
+        *self.nodes.lock().unwrap_or_else(PoisonError::into_inner) = nodes;
+    }
+}
+
+async fn accept(listener: TcpListener, nodes: Arc<Mutex<Vec<SocketAddr>>>) {
+    let turn = AtomicUsize::new(0);
+    while let Ok((mut client, _)) = listener.accept().await {
+        let node = {
+            let nodes = nodes.lock().unwrap_or_else(PoisonError::into_inner);
+            if nodes.is_empty() {
+                continue; // nobody is there: the connection is closed
+            }
+            nodes[turn.fetch_add(1, Ordering::Relaxed) % nodes.len()]
+        };
+        tokio::spawn(async move {
+            let Ok(mut node) = TcpStream::connect(node).await else { return };
+            for stream in [&client, &node] {
+                if stream.set_nodelay(true).is_err() {
+                    return; // it is gone already
+                }
+            }
+            // However it ends, both sides are closed then.
+            drop(tokio::io::copy_bidirectional(&mut client, &mut node).await);
+        });
+    }
+}
+
+impl Drop for Balancer {
+    fn drop(&mut self) {
+        drop(self.stop.take());
+        if let Some(thread) = self.thread.take() {
+            drop(thread.join());
+        }
+    }
+}
