@@ -69,8 +69,8 @@ impl Bus for Local {
         Box::pin(std::future::ready(mine))
     }
 
-    fn tune_in(&self, _groups: Vec<ConversationId>) -> Boxed<'_, ()> {
-        Box::pin(std::future::ready(())) // everything published is heard here
+    fn tune_in(&self, _groups: Vec<ConversationId>) -> Boxed<'_, bool> {
+        Box::pin(std::future::ready(false)) // everything published is heard here
     }
 
     fn tune_out(&self, _group: &ConversationId) {}

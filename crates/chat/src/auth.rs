@@ -205,6 +205,11 @@ pub async fn reauthenticate(chat: &Chat, caller: &Caller, token: &str) -> Result
     Ok(Caller { connection: caller.connection, ..renewed })
 }
 
+/// Whether a sign-in has not ended.
+pub async fn still_signed_in(chat: &Chat, login: LoginId) -> Result<(), Error> {
+    live_login(chat, login).await.map(drop)
+}
+
 pub(crate) async fn live_login(chat: &Chat, id: LoginId) -> Result<Login, Error> {
     let login = chat.store.login(id).await?.ok_or(Reason::SessionInvalid)?;
     if login.ended { Err(Reason::SessionInvalid.into()) } else { Ok(login) }

@@ -66,8 +66,9 @@ pub trait Bus: Send + Sync {
     fn places(&self, user: &UserId) -> Boxed<'_, Vec<Place>>;
 
     /// Somebody here hears these groups: what is published of them elsewhere reaches this node from
-    /// the moment this returns, or once others can be reached again.
-    fn tune_in(&self, groups: Vec<ConversationId>) -> Boxed<'_, ()>;
+    /// the moment this returns, or once others can be reached again. Tells whether it did not
+    /// before.
+    fn tune_in(&self, groups: Vec<ConversationId>) -> Boxed<'_, bool>;
 
     /// Nobody here hears this group any more.
     fn tune_out(&self, group: &ConversationId);

@@ -1,8 +1,7 @@
 //! An event becomes frames: encoded once, shared by all outboxes that get it.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
-use nexo_chat::Reason;
 use nexo_chat::bus::Listener;
 use nexo_chat::clock::Clock;
 use nexo_chat::command::Event;
@@ -12,13 +11,18 @@ use nexo_chat::policy::delivery::{
     Audience, Way, hears_change, is_important, which_way, who_hears,
 };
 use nexo_chat::rules::GroupRules;
+use nexo_chat::store::Store;
+use nexo_chat::{Chat, Reason};
 use nexo_wire::dialect::{Dialect, View};
+use tokio::runtime::Handle;
 
+use crate::behind::{self, Behind, Kept};
 use crate::connection::Connection;
-use crate::groups::{Groups, people};
+use crate::groups::{Groups, Knows, people};
 use crate::measure::Measures;
 use crate::outbox::{Frame, Pushed};
 use crate::recalls::Recalls;
+use crate::relearn;
 use crate::roster::Roster;
 use crate::wakes::Wakes;
 
@@ -32,6 +36,14 @@ pub struct Delivery {
     pub rules: GroupRules,
     /// What was recalled a moment ago.
     pub recalls: Arc<Recalls>,
+    /// What waits for the news of who may hear it.
+    pub behind: Behind,
+    /// The domain, for what has to be looked up. It holds this in turn.
+    pub chat: Weak<Chat>,
+    /// Itself, for what goes on after an event was heard.
+    pub me: Weak<Self>,
+    /// Where that goes on.
+    pub runtime: Handle,
     /// What time it is.
     pub clock: Arc<dyn Clock>,
     /// What is counted.
@@ -91,7 +103,8 @@ impl<'a> Parcel<'a> {
 }
 
 impl Delivery {
-    fn push(&self, event: &Event, audience: &Audience, wakes: &mut Wakes) {
+    /// Pushes to everybody concerned, or to nobody if it is not known who they are; tells which.
+    fn push(&self, event: &Event, audience: &Audience, wakes: &mut Wakes) -> bool {
         let now = self.clock.ticks();
         let mut parcel = Parcel::new(event, Way::Push, now, &self.measures);
         for user in audience.users.iter().flatten() {
@@ -101,8 +114,12 @@ impl Delivery {
                 }
             });
         }
-        let Some(group) = &audience.group else { return };
-        self.groups.with(group, |ears| {
+        let Some(group) = &audience.group else { return true };
+        let after = match event {
+            Event::Message { change_seq, .. } => *change_seq,
+            _ => Seq::ZERO,
+        };
+        self.groups.with(group, after, |ears| {
             let enough = self.rules.notify_online.min(self.rules.none_online);
             let way = |members| which_way(&self.rules, members, || people(ears, enough));
             let (message_way, change_way) = match event {
@@ -127,7 +144,7 @@ impl Delivery {
                     self.hand_over(&mut parcel, &ear.connection, wakes);
                 }
             }
-        });
+        })
     }
 
     fn hand_over(&self, parcel: &mut Parcel<'_>, connection: &Arc<Connection>, wakes: &mut Wakes) {
@@ -166,6 +183,117 @@ impl Delivery {
         );
     }
 
+    /// Pushes a message, unless it is not known yet who may hear it. One that was recalled has no
+    /// text any more, in whatever order one hears of both.
+    pub(crate) fn try_message(&self, event: &Event, wakes: &mut Wakes) -> bool {
+        if let Event::Message { message, origin, members, change_seq } = event
+            && let Some(message) = self.recalls.without_text(message)
+        {
+            let (message, origin) = (Arc::new(message), *origin);
+            let (members, change_seq) = (*members, *change_seq);
+            let event = Event::Message { message, origin, members, change_seq };
+            return self.push(&event, &who_hears(&event), wakes);
+        }
+        self.push(event, &who_hears(event), wakes)
+    }
+
+    /// Lets go what was kept back, if it can; a change was read from the store meanwhile.
+    pub(crate) fn let_go(&self, event: &Event, wakes: &mut Wakes) -> bool {
+        match event {
+            Event::Change { change, .. } => {
+                self.groups.known(&change.conversation).is_none_or(|known| known >= change.seq)
+            }
+            _ => self.try_message(event, wakes),
+        }
+    }
+
+    fn message(&self, event: &Event, conversation: &ConversationId, wakes: &mut Wakes) {
+        if self.behind.is_waiting(conversation) || !self.try_message(event, wakes) {
+            self.keep_back(event, conversation);
+        }
+    }
+
+    fn keep_back(&self, event: &Event, conversation: &ConversationId) {
+        match self.behind.keep(conversation, event) {
+            Kept::First => {
+                if let Some(me) = self.me.upgrade() {
+                    self.runtime.spawn(behind::catch_up(me, conversation.clone()));
+                }
+            }
+            Kept::Waits => {}
+            Kept::TooMany => self.miss(event),
+        }
+    }
+
+    /// Lets everybody who hears a group bring a message from the store, which knows who may.
+    pub(crate) fn miss(&self, event: &Event) {
+        let Some((conversation, seq)) = concerns(event) else { return };
+        self.measures.dropped.increment(1);
+        self.groups.with(conversation, Seq::ZERO, |ears| {
+            ears.values().for_each(|ear| ear.connection.miss(conversation, seq));
+        });
+    }
+
+    /// Hears of changes that were read from the store.
+    pub(crate) fn hear_changes(&self, events: &[Event]) {
+        let mut wakes = Wakes::default();
+        for event in events {
+            self.deliver(event, &mut wakes);
+        }
+    }
+
+    /// The store, as long as there is one.
+    pub(crate) fn store(&self) -> Option<Arc<dyn Store>> {
+        self.chat.upgrade().map(|chat| Arc::clone(&chat.store))
+    }
+
+    /// Hears of a change in its turn.
+    fn change_in_turn(&self, event: &Event, change: &Change, wakes: &mut Wakes) {
+        self.groups.in_turn(change, |knows| match knows {
+            Knows::Enough => self.change(event, change, wakes),
+            Knows::Nothing => {
+                self.change(event, change, wakes);
+                self.begin_to_hear(change);
+            }
+            Knows::Already => self.recalls.note(change),
+            Knows::TooLittle => {
+                self.recalls.note(change);
+                self.keep_back(event, &change.conversation);
+            }
+        });
+    }
+
+    /// Nobody here heard the group until now: what was said elsewhere before this node was known to
+    /// hear it has to be brought.
+    fn begin_to_hear(&self, change: &Change) {
+        let (ChangeKind::Joined { users, .. }, conversation) = (&change.kind, &change.conversation)
+        else {
+            return;
+        };
+        let (Some(me), true) = (self.me.upgrade(), self.groups.known(conversation).is_some())
+        else {
+            return;
+        };
+        let (users, conversation) = (users.clone(), conversation.clone());
+        self.runtime.spawn(async move {
+            let Some(chat) = me.chat.upgrade() else { return };
+            if !chat.bus.tune_in(vec![conversation.clone()]).await {
+                return;
+            }
+            for user in users {
+                let Ok(Some(it)) = chat.store.standing(&user, &conversation).await else {
+                    continue;
+                };
+                let delivered = it.cursors.delivered.max(it.window.min.previous());
+                if it.visible_max() > delivered {
+                    me.roster.each_of(&user, |connection| {
+                        connection.miss(&conversation, delivered.next());
+                    });
+                }
+            }
+        });
+    }
+
     /// Lets newcomers hear before they are told, and leavers until they are.
     fn change(&self, event: &Event, change: &Change, wakes: &mut Wakes) {
         let conversation = &change.conversation;
@@ -174,7 +302,7 @@ impl Delivery {
             let window = Window { min: *from, change_min: change.seq, ..Window::ALL };
             for user in users {
                 self.roster.each_of(user, |connection| {
-                    self.groups.add(conversation, connection, window);
+                    self.groups.add(conversation, connection, window, change.seq);
                 });
             }
         }
@@ -241,11 +369,11 @@ fn concerns(event: &Event) -> Option<(&ConversationId, Seq)> {
 impl Delivery {
     fn deliver(&self, event: &Event, wakes: &mut Wakes) {
         match event {
-            Event::Message { .. }
-            | Event::Receipt(_)
-            | Event::Typing { .. }
-            | Event::JoinAnswered { .. } => self.push(event, &who_hears(event), wakes),
-            Event::Change { change, .. } => self.change(event, change, wakes),
+            Event::Message { message, .. } => self.message(event, &message.conversation, wakes),
+            Event::Receipt(_) | Event::Typing { .. } | Event::JoinAnswered { .. } => {
+                self.push(event, &who_hears(event), wakes);
+            }
+            Event::Change { change, .. } => self.change_in_turn(event, change, wakes),
             Event::JoinRequested { to, .. } => {
                 let now = self.clock.ticks();
                 let mut parcel = Parcel::new(event, Way::Push, now, &self.measures);
@@ -284,5 +412,12 @@ impl Listener for Delivery {
         for event in events {
             self.deliver(event, &mut wakes);
         }
+    }
+
+    fn lost(&self) {
+        let Some(chat) = self.chat.upgrade() else { return };
+        let mut sockets = Vec::new();
+        self.roster.each(|connection| sockets.push(Arc::clone(connection)));
+        self.runtime.spawn(relearn::relearn(chat, Arc::clone(&self.groups), sockets));
     }
 }

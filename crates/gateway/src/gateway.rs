@@ -1,13 +1,15 @@
 //! What the sockets of one node share.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
 
 use nexo_chat::Chat;
 use nexo_chat::ids::ConnectionId;
 use nexo_wire::dialect::Limits;
+use tokio::runtime::Handle;
 use tokio::sync::watch;
 
+use crate::behind::Behind;
 use crate::delivery::Delivery;
 use crate::groups::Groups;
 use crate::measure::Measures;
@@ -47,13 +49,17 @@ impl Gateway {
     ) -> Arc<Self> {
         let roster = Arc::new(Roster::default());
         let measures = Arc::new(Measures::default());
-        let groups = Arc::new(Groups::default());
+        let groups = Arc::new(Groups::new(Arc::clone(&chat.bus)));
         let recalls = Arc::new(Recalls::default());
-        chat.bus.subscribe(Arc::new(Delivery {
+        chat.bus.subscribe(Arc::new_cyclic(|me| Delivery {
             roster: Arc::clone(&roster),
             groups: Arc::clone(&groups),
             rules: chat.rules.groups,
             recalls: Arc::clone(&recalls),
+            behind: Behind::default(),
+            chat: Arc::downgrade(&chat),
+            me: Weak::clone(me),
+            runtime: Handle::current(),
             clock: Arc::clone(&chat.clock),
             measures: Arc::clone(&measures),
         }));

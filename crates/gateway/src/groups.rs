@@ -4,20 +4,29 @@
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
+use nexo_chat::bus::Bus;
 use nexo_chat::ids::{ConnectionId, ConversationId, Seq};
-use nexo_chat::model::{Receive, Standing, Window};
+use nexo_chat::model::{Change, Receive, Standing, Window};
 use nexo_chat::{Chat, Error, sync};
 
 use crate::connection::Connection;
 
 const SHARDS: usize = 32;
 
-type Shard = RwLock<HashMap<ConversationId, Ears>>;
+type Shard = RwLock<HashMap<ConversationId, Heard>>;
 
 /// The sockets that hear one group.
 pub type Ears = HashMap<ConnectionId, Ear>;
+
+/// A group that is heard here.
+struct Heard {
+    ears: Ears,
+    /// The ears are right up to this change. What comes after a later one waits until that is known
+    /// too, or it would be told to somebody who left.
+    known: Seq,
+}
 
 /// A socket that hears a group, from where its owner may see.
 pub struct Ear {
@@ -32,15 +41,34 @@ pub struct Ear {
 
 /// Groups and the sockets that hear them.
 pub struct Groups {
+    bus: Arc<dyn Bus>,
     shards: [Shard; SHARDS],
+    /// Held while a change is applied, so that they are applied one after the other.
+    turns: [Mutex<()>; SHARDS],
     hasher: RandomState,
     /// Groups that ended since the start: whoever was reading their places meanwhile looks again.
     endings: AtomicU64,
 }
 
-impl Default for Groups {
-    fn default() -> Self {
+/// Whether what is known of a group is enough for something that happened in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Knows {
+    /// It is the next, or goes with what is known.
+    Enough,
+    /// It was known before.
+    Already,
+    /// Something in between is not known.
+    TooLittle,
+    /// Nobody here hears the group.
+    Nothing,
+}
+
+impl Groups {
+    /// No groups yet; the bus hears which of them are heard here.
+    pub fn new(bus: Arc<dyn Bus>) -> Self {
         Self {
+            bus,
+            turns: std::array::from_fn(|_| Mutex::default()),
             shards: std::array::from_fn(|_| Shard::default()),
             hasher: RandomState::new(),
             endings: AtomicU64::new(0),
@@ -49,34 +77,82 @@ impl Default for Groups {
 }
 
 impl Groups {
-    fn shard(&self, conversation: &ConversationId) -> &Shard {
+    fn place_of(&self, conversation: &ConversationId) -> usize {
         let hash = self.hasher.hash_one(conversation) % SHARDS as u64;
-        &self.shards[usize::try_from(hash).unwrap_or(0)]
+        usize::try_from(hash).unwrap_or(0)
     }
 
-    /// Lets a socket hear a group. Said again, the newer word counts.
-    pub fn add(&self, conversation: &ConversationId, connection: &Arc<Connection>, window: Window) {
-        self.add_if(conversation, connection, window, || true);
+    fn shard(&self, conversation: &ConversationId) -> &Shard {
+        &self.shards[self.place_of(conversation)]
     }
 
-    /// The same, if something is still so in the moment it begins to hear.
+    /// Lets a socket hear a group that it came into by a change. Said again, the newer word counts.
+    pub fn add(
+        &self,
+        conversation: &ConversationId,
+        connection: &Arc<Connection>,
+        window: Window,
+        known: Seq,
+    ) {
+        self.add_if(conversation, connection, window, known, || true);
+    }
+
+    /// The same, if something is still so in the moment it begins to hear. Tells whether more is
+    /// known here than whoever asks knew.
     fn add_if(
         &self,
         conversation: &ConversationId,
         connection: &Arc<Connection>,
         window: Window,
+        known: Seq,
         is_so: impl FnOnce() -> bool,
-    ) {
+    ) -> bool {
         let Window { min, change_min, .. } = window;
         let ear = Ear { connection: Arc::clone(connection), min, change_min };
         let mut shard = self.shard(conversation).write().unwrap_or_else(PoisonError::into_inner);
         if !is_so() {
-            return;
+            return true;
         }
-        let ears = shard.entry(conversation.clone()).or_default();
-        if ears.insert(connection.id, ear).is_none() {
+        let entry = shard.entry(conversation.clone());
+        let heard = entry.or_insert_with(|| Heard { ears: Ears::new(), known });
+        if known < heard.known {
+            return false;
+        }
+        if heard.ears.insert(connection.id, ear).is_none() {
             connection.hears(conversation.clone());
         }
+        true
+    }
+
+    /// Does something about a change in its turn, told whether it is the next one; a change that was
+    /// done is known from then on.
+    pub fn in_turn(&self, change: &Change, act: impl FnOnce(Knows)) {
+        let conversation = &change.conversation;
+        let turn = &self.turns[self.place_of(conversation)];
+        let _turn = turn.lock().unwrap_or_else(PoisonError::into_inner);
+        let knows = {
+            let shard = self.shard(conversation).read().unwrap_or_else(PoisonError::into_inner);
+            match shard.get(conversation).map(|heard| heard.known) {
+                None => Knows::Nothing,
+                Some(known) if change.seq <= known => Knows::Already,
+                Some(known) if change.seq == known.next() => Knows::Enough,
+                Some(_) => Knows::TooLittle,
+            }
+        };
+        act(knows);
+        if knows == Knows::Enough {
+            let mut shard =
+                self.shard(conversation).write().unwrap_or_else(PoisonError::into_inner);
+            if let Some(heard) = shard.get_mut(conversation) {
+                heard.known = heard.known.max(change.seq);
+            }
+        }
+    }
+
+    /// Up to which change it is known who hears a group here.
+    pub fn known(&self, conversation: &ConversationId) -> Option<Seq> {
+        let shard = self.shard(conversation).read().unwrap_or_else(PoisonError::into_inner);
+        shard.get(conversation).map(|heard| heard.known)
     }
 
     /// A socket is gone: it hears nothing more.
@@ -95,31 +171,44 @@ impl Groups {
     /// The group ended.
     pub fn close(&self, conversation: &ConversationId) {
         self.endings.fetch_add(1, Ordering::SeqCst);
-        let ears = {
+        let heard = {
             let shard = self.shard(conversation).write();
             shard.unwrap_or_else(PoisonError::into_inner).remove(conversation)
         };
-        for ear in ears.into_iter().flat_map(HashMap::into_values) {
-            ear.connection.hears_no_more(conversation);
+        if let Some(heard) = heard {
+            for ear in heard.ears.into_values() {
+                ear.connection.hears_no_more(conversation);
+            }
+            self.bus.tune_out(conversation);
         }
     }
 
     fn drop_ear(&self, conversation: &ConversationId, connection: &Connection) {
         let mut shard = self.shard(conversation).write().unwrap_or_else(PoisonError::into_inner);
-        if let Some(ears) = shard.get_mut(conversation) {
-            ears.remove(&connection.id);
-            if ears.is_empty() {
+        if let Some(heard) = shard.get_mut(conversation) {
+            heard.ears.remove(&connection.id);
+            if heard.ears.is_empty() {
                 shard.remove(conversation);
+                self.bus.tune_out(conversation);
             }
         }
     }
 
-    /// Looks at everybody here who hears a group.
-    pub fn with(&self, conversation: &ConversationId, look: impl FnOnce(&Ears)) {
+    /// Looks at everybody here who hears a group, if it is known who they are after a change. Tells
+    /// whether it is.
+    pub fn with(
+        &self,
+        conversation: &ConversationId,
+        after: Seq,
+        look: impl FnOnce(&Ears),
+    ) -> bool {
         let shard = self.shard(conversation).read().unwrap_or_else(PoisonError::into_inner);
-        if let Some(ears) = shard.get(conversation) {
-            look(ears);
+        let Some(heard) = shard.get(conversation) else { return true };
+        if heard.known < after {
+            return false;
         }
+        look(&heard.ears);
+        true
     }
 
     /// Lets a socket hear the groups its owner is in, and nothing of what they blocked. It must be
@@ -127,10 +216,13 @@ impl Groups {
     pub async fn attend(&self, chat: &Chat, connection: &Arc<Connection>) -> Result<(), Error> {
         loop {
             let (unsettled, endings) = (connection.unsettled(), self.endings());
-            let mut blocked = HashSet::new();
+            let (mut blocked, mut groups, mut is_new) = (HashSet::new(), Vec::new(), true);
             for standing in sync::standings(chat, &connection.user).await? {
                 // Whoever was put out meanwhile hears nothing more, not even until the next look.
-                self.place(&standing, connection, || unsettled == connection.unsettled());
+                is_new &= self.place(&standing, connection, || unsettled == connection.unsettled());
+                if standing.is_active() && standing.conversation.group().is_some() {
+                    groups.push(standing.conversation.clone());
+                }
                 if standing.settings.receive == Receive::Blocked {
                     blocked.insert(standing.conversation);
                 }
@@ -139,7 +231,9 @@ impl Groups {
             if endings != self.endings() {
                 self.leave_ended(chat, connection).await?;
             }
-            if unsettled == connection.unsettled() {
+            // What is published elsewhere before this returns, the catch-up that follows brings.
+            self.bus.tune_in(groups).await;
+            if is_new && unsettled == connection.unsettled() {
                 return Ok(());
             }
             self.forget(connection);
@@ -162,15 +256,18 @@ impl Groups {
         Ok(())
     }
 
+    /// Lets a socket hear a group as its owner stands in it; tells whether that is still how it is.
     fn place(
         &self,
         standing: &Standing,
         connection: &Arc<Connection>,
         is_so: impl FnOnce() -> bool,
-    ) {
-        if standing.is_active() && standing.conversation.group().is_some() {
-            self.add_if(&standing.conversation, connection, standing.window, is_so);
+    ) -> bool {
+        let Standing { conversation, window, change_seq, .. } = standing;
+        if !standing.is_active() || conversation.group().is_none() {
+            return true;
         }
+        self.add_if(conversation, connection, *window, *change_seq, is_so)
     }
 }
 

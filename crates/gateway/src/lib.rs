@@ -9,10 +9,13 @@
 //! - [`roster`]: which sockets a user has here
 //! - [`groups`]: which of them hear a group
 //! - [`delivery`]: an event becomes frames in outboxes
+//! - `behind`: what waits for the news of who may hear it
+//! - `relearn`: what every socket does after a silence of the bus
 //! - [`recalls`]: what must not be written any more
 //! - [`sweep`]: the clockwork all sockets share: silence, expiry, slowness
 //! - [`http`]: the HTTP surface
 
+mod behind;
 pub mod connection;
 pub mod delivery;
 mod farewell;
@@ -27,6 +30,7 @@ pub mod outbox;
 mod present;
 mod pump;
 pub mod recalls;
+mod relearn;
 pub mod roster;
 pub mod session;
 mod strikes;

@@ -36,6 +36,13 @@ impl Recalls {
         }
     }
 
+    /// The message without its text, if it was recalled before one heard of it.
+    pub fn without_text(&self, message: &Message) -> Option<Message> {
+        let state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let recall = state.known.get(&message.id).filter(|_| message.recalled.is_none())?;
+        Some(message.recalled(recall.clone()))
+    }
+
     /// Writes a message as it is now. No recall is noted meanwhile, so none is told before a text
     /// that is written after it.
     pub fn write(&self, message: &Message, write: impl FnOnce(&Message)) {

@@ -57,7 +57,7 @@ impl Roster {
     }
 
     /// Does something for every socket.
-    pub fn each(&self, mut act: impl FnMut(&Connection)) {
+    pub fn each(&self, mut act: impl FnMut(&Arc<Connection>)) {
         for shard in &self.shards {
             let shard = shard.read().unwrap_or_else(PoisonError::into_inner);
             for connection in shard.values().flatten() {
