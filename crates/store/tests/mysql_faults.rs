@@ -1,0 +1,305 @@
+//! The network between us and the database fails in every way it can, under load. Whatever was
+//! answered is there, once, at its place; what was not is settled by asking again.
+
+#![allow(clippy::unwrap_used, reason = "only tests are here")]
+
+use std::collections::{BTreeMap, HashMap};
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use nexo_chat::ids::{ClientMsgId, ConversationId, GroupId, MessageId, Millis, Seq, UserId};
+use nexo_chat::membership::{
+    GroupAct, GroupFacts, GroupProfile, History, JoinCode, Joining, NewGroup,
+};
+use nexo_chat::model::{Content, CursorKind, Draft, Kept};
+use nexo_chat::policy::group::decide;
+use nexo_chat::policy::send::Permit;
+use nexo_chat::rules::GroupRules;
+use nexo_chat::store::{About, Appended, Asker, Committed, Limit, Order, Store, StoreError};
+use nexo_sim::{MariaDb, Proxy};
+use nexo_store::{MySql, MySqlOptions};
+
+const SENDERS: usize = 8;
+
+fn user(id: &str) -> UserId {
+    UserId::parse(id).unwrap()
+}
+
+fn draft(sender: usize, number: usize) -> Draft {
+    let sender = user(&format!("s{sender}"));
+    // Half of them meet in one conversation.
+    let other = user(if number.is_multiple_of(2) { "all" } else { "some" });
+    Draft {
+        conversation: ConversationId::private(&sender, &other),
+        client_id: ClientMsgId::parse(&format!("m{number}")).unwrap(),
+        sender,
+        content: Content::text(format!("text {number}")),
+        cleaned: None,
+        sent_at: Millis(1_700_000_000_000),
+        origin: None,
+        marks_read: true,
+    }
+}
+
+/// What was told of durable messages.
+#[derive(Default)]
+struct Told(Mutex<HashMap<MessageId, Vec<Seq>>>);
+
+impl Committed for Told {
+    fn committed(&self, batch: &[Kept]) {
+        let mut told = self.0.lock().unwrap();
+        for kept in batch {
+            if let Kept::Message { message, .. } = kept {
+                told.entry(message.id).or_default().push(message.seq);
+            }
+        }
+    }
+}
+
+async fn open(url: String) -> Arc<dyn Store> {
+    let patience = Duration::from_secs(2);
+    let options = MySqlOptions { patience, statement: patience, ..MySqlOptions::new(url) };
+    MySql::open(&options).await.unwrap()
+}
+
+/// Sends until it is time, each message until it is answered; returns what was answered.
+async fn send(store: Arc<dyn Store>, sender: usize, until: Instant) -> Vec<(MessageId, Seq)> {
+    let mut saved = Vec::new();
+    for number in 0.. {
+        let (id, seq) = loop {
+            match store.append(Permit::for_tests(), draft(sender, number)).await {
+                Ok(Appended::Stored(it) | Appended::Duplicate(it)) => break (it.id, it.seq),
+                Ok(other) => panic!("{other:?}"),
+                Err(StoreError::Unavailable(_)) => {
+                    tokio::time::sleep(Duration::from_millis(20)).await;
+                }
+                Err(error) => panic!("{error}"),
+            }
+        };
+        saved.push((id, seq));
+        if Instant::now() > until {
+            return saved;
+        }
+    }
+    saved
+}
+
+/// Everybody sends while `trouble` does its worst; then what the database holds is compared.
+async fn under_load(
+    port: u16,
+    database: &str,
+    direct: String,
+    trouble: impl FnOnce() + Send + 'static,
+) {
+    let store = open(format!("mysql://root@127.0.0.1:{port}/{database}")).await;
+    let told = Arc::new(Told::default());
+    store.on_commit(Arc::clone(&told) as Arc<dyn Committed>);
+    let until = Instant::now() + Duration::from_secs(3);
+    let senders: Vec<_> =
+        (0..SENDERS).map(|it| tokio::spawn(send(Arc::clone(&store), it, until))).collect();
+    tokio::task::spawn_blocking(trouble).await.unwrap();
+    let mut saved = BTreeMap::new();
+    for sender in senders {
+        for (id, seq) in sender.await.unwrap() {
+            assert_eq!(saved.insert(id, seq), None, "answered twice");
+        }
+    }
+    store.close().await.unwrap();
+    let direct = open(direct).await;
+    let mut there = BTreeMap::new();
+    for sender in 0..SENDERS {
+        for number in 0..2 {
+            let conversation = draft(sender, number).conversation;
+            let all = Seq(1)..=Seq(u64::MAX);
+            let found =
+                direct.messages(&conversation, all, Limit::of(usize::MAX), Order::Ascending);
+            for (place, message) in found.await.unwrap().into_iter().enumerate() {
+                assert_eq!(message.seq.0, place as u64 + 1, "dense");
+                assert_eq!(there.insert(message.id, message.seq), None, "stored once");
+            }
+        }
+    }
+    assert_eq!(saved, there, "what was answered is what is there");
+    let told = told.0.lock().unwrap();
+    for (id, seq) in &there {
+        let heard = told.get(id).cloned().unwrap_or_default();
+        assert!(heard.iter().all(|it| it == seq), "told at its place");
+        assert!(!heard.is_empty(), "told of");
+    }
+    println!("{} messages", there.len());
+}
+
+fn through_proxy() -> (Proxy, String, String) {
+    let database = MariaDb::shared().fresh_database();
+    let name = database.rsplit('/').next().unwrap().to_owned();
+    let target: SocketAddr = ([127, 0, 0, 1], MariaDb::shared().port()).into();
+    (Proxy::start(target), name, database)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_answer_to_a_commit_is_lost() {
+    let (proxy, name, direct) = through_proxy();
+    let port = proxy.port();
+    under_load(port, &name, direct, move || {
+        for _ in 0..30 {
+            proxy.cut_after_client_bytes(b"\x03COMMIT", 1);
+            std::thread::sleep(Duration::from_millis(80));
+        }
+        proxy.disarm();
+        assert!(proxy.cuts() > 10, "{} cuts", proxy.cuts());
+        std::thread::sleep(Duration::from_secs(1));
+        std::mem::forget(proxy); // it ends with the process: the senders still need it
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_commit_never_arrives() {
+    let (proxy, name, direct) = through_proxy();
+    let port = proxy.port();
+    under_load(port, &name, direct, move || {
+        for _ in 0..30 {
+            proxy.cut_before_client_bytes(b"\x03COMMIT", 1);
+            std::thread::sleep(Duration::from_millis(80));
+        }
+        proxy.disarm();
+        assert!(proxy.cuts() > 10, "{} cuts", proxy.cuts());
+        std::thread::sleep(Duration::from_secs(1));
+        std::mem::forget(proxy);
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn connections_are_cut_at_any_moment_and_hang() {
+    let (proxy, name, direct) = through_proxy();
+    let port = proxy.port();
+    under_load(port, &name, direct, move || {
+        for round in 0..20 {
+            std::thread::sleep(Duration::from_millis(60 + 7 * round));
+            proxy.cut();
+        }
+        proxy.stall(true);
+        std::thread::sleep(Duration::from_secs(3));
+        proxy.stall(false);
+        proxy.refuse(true);
+        std::thread::sleep(Duration::from_millis(500));
+        proxy.cut();
+        proxy.refuse(false);
+        std::thread::sleep(Duration::from_millis(500));
+        std::mem::forget(proxy);
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_database_is_killed_and_comes_back() {
+    let mut database = MariaDb::start();
+    database.create_database("nexo");
+    let (port, direct) = (database.port(), database.url("nexo"));
+    under_load(port, "nexo", direct, move || {
+        for round in 0..3 {
+            std::thread::sleep(Duration::from_millis(500));
+            if round % 2 == 0 {
+                database.kill()
+            } else {
+                database.stop()
+            }
+            std::thread::sleep(Duration::from_millis(300));
+            database.start_again();
+        }
+        Box::leak(Box::new(database)); // it ends with the process
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_absent_database_is_told_soon_and_forgotten_when_it_is_back() {
+    let (proxy, name, _) = through_proxy();
+    let store = open(format!("mysql://root@127.0.0.1:{}/{name}", proxy.port())).await;
+    assert!(store.health().is_ok());
+    proxy.refuse(true);
+    proxy.cut();
+    let wait = Instant::now() + Duration::from_secs(10);
+    while store.health().is_ok() {
+        assert!(Instant::now() < wait, "nobody noticed");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    let since = Instant::now();
+    let refused = store.append(Permit::for_tests(), draft(0, 0)).await;
+    assert!(matches!(refused, Err(StoreError::Unavailable(_))), "{refused:?}");
+    assert!(since.elapsed() < Duration::from_millis(500), "it took {:?}", since.elapsed());
+    proxy.refuse(false);
+    let wait = Instant::now() + Duration::from_secs(10);
+    while store.health().is_err() {
+        assert!(Instant::now() < wait, "nobody noticed");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    let saved = store.append(Permit::for_tests(), draft(0, 0)).await.unwrap();
+    assert!(matches!(saved, Appended::Stored(it) if it.seq == Seq(1)), "refused is not stored");
+}
+
+/// A decision about a group is never half done, and what was answered holds.
+#[tokio::test(flavor = "multi_thread")]
+async fn groups_and_cursors_survive_lost_commits() {
+    let (proxy, name, direct) = through_proxy();
+    let store = open(format!("mysql://root@127.0.0.1:{}/{name}", proxy.port())).await;
+    let (id, owner) = (GroupId::parse("team").unwrap(), user("owner"));
+    let act = |act: GroupAct, by: UserId| {
+        let now = Millis(1_700_000_000_000);
+        let asker = Asker { user: by.clone(), at: now, origin: None };
+        let about = About { users: act.users().to_vec(), code: act.code().cloned() };
+        let group = id.clone();
+        let deciding =
+            move |facts: &GroupFacts| decide(&GroupRules::default(), facts, &group, &by, &act, now);
+        store.change_group(&id, asker, about, Box::new(deciding))
+    };
+    let new = NewGroup {
+        profile: GroupProfile { name: "Team".into(), ..GroupProfile::default() },
+        joining: Joining::Open,
+        history: History::All,
+        members: Vec::new(),
+        least: 1,
+        code: JoinCode::random([3; 8]),
+    };
+    act(GroupAct::Create(new), owner).await.unwrap().unwrap();
+    let mut joined = Vec::new();
+    for number in 0..40 {
+        if number % 2 == 0 {
+            proxy.cut_after_client_bytes(b"\x03COMMIT", 1);
+        } else {
+            proxy.cut_before_client_bytes(b"\x03COMMIT", 1);
+        }
+        let comer = user(&format!("u{number}"));
+        let joins = GroupAct::Join { message: String::new() };
+        match act(joins, comer.clone()).await {
+            Ok(Ok(_)) => joined.push(comer),
+            Ok(Err(reason)) => panic!("{reason}"),
+            Err(error) => println!("{comer}: {error}"),
+        }
+        proxy.disarm();
+    }
+    assert!(proxy.cuts() >= 40, "{} cuts", proxy.cuts());
+    assert!(joined.len() >= 38, "{} of 40 joined", joined.len());
+    let direct = open(direct).await;
+    let group = direct.group(&id).await.unwrap().unwrap();
+    let members = direct.group_members(&id, None, 1000).await.unwrap();
+    assert_eq!(group.members as usize, members.len(), "the count is right");
+    for comer in &joined {
+        assert!(members.iter().any(|member| member.user == *comer), "{comer} is in");
+    }
+    let changes = direct.changes(&id.conversation(), Seq::ZERO, 1000).await.unwrap();
+    let seqs: Vec<u64> = changes.iter().map(|change| change.seq.0).collect();
+    assert_eq!(seqs, (1..=seqs.len() as u64).collect::<Vec<_>>(), "changes are dense");
+    assert_eq!(changes.len(), members.len(), "one change each, whatever was tried again");
+
+    let sent = draft(1, 0);
+    let (reader, conversation) = (user("all"), sent.conversation.clone());
+    store.append(Permit::for_tests(), sent).await.unwrap();
+    proxy.cut_after_client_bytes(b"\x03COMMIT", 1);
+    let moved = store.advance(&reader, &conversation, CursorKind::Read, Seq(1)).await.unwrap();
+    assert_eq!(moved.unwrap().after.read, Seq(1));
+    let standing = direct.standing(&reader, &conversation).await.unwrap().unwrap();
+    assert_eq!(standing.cursors.read, Seq(1));
+}
