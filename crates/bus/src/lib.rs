@@ -1,6 +1,8 @@
-//! Engines of `chat::Bus`. One node needs only [`Local`].
+//! Engines of `chat::Bus`. One node needs only [`Local`]; many find each other through [`Redis`].
 
 pub mod conformance;
 mod local;
+mod redis;
 
 pub use local::Local;
+pub use redis::{BadOptions, NodeId, Redis, RedisOptions};
