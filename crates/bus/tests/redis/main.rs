@@ -6,3 +6,4 @@ mod nodes;
 mod passage;
 mod scene;
 mod server;
+mod trust;
