@@ -6,4 +6,5 @@ mod nodes;
 mod passage;
 mod scene;
 mod server;
+mod speed;
 mod trust;
