@@ -60,6 +60,9 @@ pub(crate) struct Settings {
     /// `embedded`, `memory` (nothing survives a restart), or `mysql://user:password@host/database`.
     #[arg(long, value_name = "STORE")]
     pub(crate) store: Option<String>,
+    /// Lets nodes that share a database hear each other: `redis://:password@host:6379`.
+    #[arg(long, value_name = "URL")]
+    pub(crate) redis: Option<String>,
     /// `text` or `json`.
     #[arg(long, value_name = "FORMAT")]
     pub(crate) log: Option<String>,

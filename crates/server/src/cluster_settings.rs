@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use nexo_bus::{NodeId, RedisOptions};
 use nexo_store::MySqlOptions;
 use serde::{Deserialize, Serialize};
 
@@ -65,12 +66,25 @@ impl MySql {
 pub(crate) struct Cluster {
     pub(crate) prefix: String,
     pub(crate) ca_file: String,
-    pub(crate) is_redis_cluster: bool,
+    pub(crate) node_ttl_ms: u64,
 }
 
 impl Default for Cluster {
     fn default() -> Self {
-        Self { prefix: "nexo".into(), ca_file: String::new(), is_redis_cluster: false }
+        Self { prefix: "nexo".into(), ca_file: String::new(), node_ttl_ms: 10_000 }
+    }
+}
+
+impl Cluster {
+    /// How the bus is told.
+    pub(crate) fn options(&self, urls: &str, node: NodeId) -> RedisOptions {
+        RedisOptions {
+            ca_file: Some(&self.ca_file).filter(|file| !file.is_empty()).map(PathBuf::from),
+            prefix: self.prefix.clone(),
+            node_ttl: Duration::from_millis(self.node_ttl_ms),
+            heartbeat: Duration::from_millis((self.node_ttl_ms / 3).max(1)),
+            ..RedisOptions::new(urls, node)
+        }
     }
 }
 

@@ -262,6 +262,7 @@ impl Config {
             (&settings.data, &mut config.data),
             (&settings.listen, &mut config.listen),
             (&settings.store, &mut config.store),
+            (&settings.redis, &mut config.redis),
             (&settings.log, &mut config.log.format),
         ];
         for (flag, setting) in flags {
@@ -338,6 +339,14 @@ impl Config {
         check(
             self.gateway.ping_after_ms < self.gateway.idle_timeout_ms,
             "gateway.ping_after_ms is below gateway.idle_timeout_ms",
+        );
+        check(
+            self.redis.is_empty() || self.store.starts_with("mysql://"),
+            "redis lets nodes that share a database hear each other: it needs store = \"mysql://…\"",
+        );
+        check(
+            self.redis.is_empty() || secret > 0,
+            "auth.jwt_secret is given, the same on every node, where redis is used",
         );
         problems.extend(self.mysql.problems());
         problems.extend(self.groups.problems());

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
-use nexo_bus::Local;
+use nexo_bus::{Local, NodeId, Redis};
 use nexo_chat::Chat;
 use nexo_chat::bus::Bus;
 use nexo_chat::clock::Dice;
@@ -28,15 +28,21 @@ use crate::secrets::secret;
 pub(crate) struct Parts {
     pub(crate) gateway: Arc<Gateway>,
     pub(crate) store: Arc<dyn Store>,
+    /// What other nodes are reached through.
+    pub(crate) redis: Option<Arc<Redis>>,
     pub(crate) metrics: PrometheusHandle,
 }
 
 /// Opens the store and builds everything on it.
 pub(crate) async fn build(config: &Config) -> anyhow::Result<Parts> {
     let metrics = start_metrics()?;
-    let bus = Arc::new(Local::new());
-    let chat = chat(config, open_store(config).await?, bus)?;
-    let store = Arc::clone(&chat.store);
+    let store = open_store(config).await?;
+    let redis = open_redis(config)?;
+    let bus: Arc<dyn Bus> = match &redis {
+        Some(redis) => Arc::clone(redis) as Arc<dyn Bus>,
+        None => Arc::new(Local::new()),
+    };
+    let chat = chat(config, Arc::clone(&store), bus)?;
     let folder = Path::new(&config.data);
     let metrics_token = secret(&config.metrics.token, folder, "metrics.token", &SystemDice)?;
     let system_token = secret(&config.system.token, folder, "system.token", &SystemDice)?;
@@ -50,7 +56,7 @@ pub(crate) async fn build(config: &Config) -> anyhow::Result<Parts> {
         },
         Box::new(move || page.render()),
     );
-    Ok(Parts { gateway, store, metrics })
+    Ok(Parts { gateway, store, redis, metrics })
 }
 
 /// Builds the domain on a store and a bus.
@@ -94,6 +100,22 @@ async fn open_store(config: &Config) -> anyhow::Result<Arc<dyn Store>> {
     let options = config.mysql.options(&config.store);
     let store = MySql::open(&options).await;
     Ok(store.with_context(|| format!("cannot use the database {}", shown(&config.store)))?)
+}
+
+/// Reaches the other nodes, if there may be any. What they tell each other nobody else can make up:
+/// it is signed with a key that only they can make.
+fn open_redis(config: &Config) -> anyhow::Result<Option<Arc<Redis>>> {
+    if config.redis.is_empty() {
+        return Ok(None);
+    }
+    let mut node = [0; 16];
+    SystemDice.fill(&mut node);
+    let options = config.cluster.options(&config.redis, NodeId(node));
+    let folder = Path::new(&config.data);
+    let secret = secret(&config.auth.jwt_secret, folder, "jwt.secret", &SystemDice)?;
+    let key = blake3::derive_key("nexo bus v1", secret.as_bytes());
+    let redis = Redis::connect(options, key);
+    Ok(Some(redis.with_context(|| format!("cannot use redis {}", shown(&config.redis)))?))
 }
 
 /// Opens the data folder.

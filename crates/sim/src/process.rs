@@ -140,6 +140,7 @@ impl Setup {
         let prefix = database.rsplit('/').next().unwrap_or_default().to_owned();
         self.with("NEXO_STORE", database)
             .with("NEXO_REDIS", redis)
+            .with("NEXO_AUTH__JWT_SECRET", "every node of a test has this secret")
             .with("NEXO_CLUSTER__PREFIX", &prefix)
     }
 

@@ -90,7 +90,11 @@ async fn readyz(State(gateway): State<Arc<Gateway>>) -> Response {
         gateway.chat.store.health().err().map(|error| error.to_string())
     };
     match problem {
-        None => Json(json!({ "status": "ready" })).into_response(),
+        None => match gateway.chat.bus.health() {
+            Ok(()) => Json(json!({ "status": "ready" })).into_response(),
+            // Everything works, only slower: what others say here is found by asking for it.
+            Err(problem) => Json(json!({ "status": "degraded", "bus": problem })).into_response(),
+        },
         Some(problem) => {
             let body = Json(json!({ "status": "not ready", "store": problem }));
             let wait = [(header::RETRY_AFTER, "1")];
