@@ -7,6 +7,7 @@
 //! - [`http`]: requests, also bad ones
 //! - [`person`]: an account with its tokens
 //! - [`socket`]: a WebSocket that speaks the typed dialect
+//! - [`stubborn`]: somebody who reconnects and says it again until it is saved
 //! - [`group`]: a group as its people use it
 //! - [`talker`]: somebody who speaks any of the dialects
 //! - [`schema`]: whether a value is as a document says
@@ -34,6 +35,7 @@ pub mod schema;
 mod service;
 pub mod socket;
 pub mod story;
+pub mod stubborn;
 pub mod talker;
 
 pub use balancer::Balancer;
@@ -49,4 +51,5 @@ pub use redis::Redis;
 pub use redis_cluster::RedisCluster;
 pub use socket::Socket;
 pub use story::Story;
+pub use stubborn::Stubborn;
 pub use talker::{Said, Talker, To, Tongue};

@@ -42,6 +42,14 @@ impl Socket {
         Self { stream, waiting: VecDeque::new() }
     }
 
+    /// Connects, or not.
+    pub async fn try_open(authority: &str) -> Option<Self> {
+        let tcp = TcpStream::connect(authority).await.ok()?;
+        tcp.set_nodelay(true).ok()?;
+        let (stream, _) = client_async(format!("ws://{authority}/ws"), tcp).await.ok()?;
+        Some(Self { stream, waiting: VecDeque::new() })
+    }
+
     /// Says who it is and expects to be believed.
     pub async fn auth(&mut self, token: &str) -> Value {
         self.say(json!({ "type": "AUTH", "token": token })).await;
@@ -78,6 +86,14 @@ impl Socket {
             return Heard::Frame(frame);
         }
         tokio::time::timeout(PATIENCE, self.receive()).await.expect("something in time")
+    }
+
+    /// The next thing heard, however long that takes.
+    pub async fn hear_forever(&mut self) -> Heard {
+        match self.waiting.pop_front() {
+            Some(frame) => Heard::Frame(frame),
+            None => self.receive().await,
+        }
     }
 
     async fn receive(&mut self) -> Heard {

@@ -1,0 +1,137 @@
+//! Somebody who keeps at it: reconnects, says the same again until it is saved, and writes down what
+//! they heard, as an app on a bad day would.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::person::Person;
+use crate::socket::{Heard, Socket, chat, seq};
+
+/// How long an answer may take before the socket is given up.
+const PATIENCE: Duration = Duration::from_secs(5);
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// Somebody with a socket, most of the time.
+pub struct Stubborn {
+    /// Where they connect to.
+    pub authority: String,
+    /// Who.
+    pub person: Person,
+    /// Messages of others by conversation and place, as they were heard.
+    pub heard: BTreeMap<(String, u64), Value>,
+    /// How often the server was busy.
+    pub busy: usize,
+    /// How often they had to connect again.
+    pub reconnects: usize,
+    socket: Option<Socket>,
+}
+
+impl Stubborn {
+    /// Somebody who is not connected yet.
+    pub fn new(authority: &str, person: &Person) -> Self {
+        Self {
+            authority: authority.to_owned(),
+            person: person.clone(),
+            heard: BTreeMap::new(),
+            busy: 0,
+            reconnects: 0,
+            socket: None,
+        }
+    }
+
+    /// Says something to somebody until it is saved; returns the ACK.
+    pub async fn send(&mut self, to: &str, client_id: &str, body: &str) -> Value {
+        self.until_saved(&chat(to, client_id, body)).await
+    }
+
+    /// Says a frame until it is saved; returns the ACK.
+    pub async fn until_saved(&mut self, frame: &Value) -> Value {
+        loop {
+            self.connect().await;
+            let Some(socket) = &mut self.socket else { continue };
+            if socket.try_text(&frame.to_string()).await.is_err() {
+                self.socket = None;
+                continue;
+            }
+            let id = frame["clientMsgId"].as_str().expect("a client id");
+            match tokio::time::timeout(PATIENCE, self.answer(id)).await {
+                Ok(Some(ack)) if ack["ackType"] == "saved" => return ack,
+                Ok(Some(error)) => {
+                    assert_eq!(error["reason"], "server_busy", "{error}");
+                    self.busy += 1;
+                    tokio::time::sleep(PAUSE).await;
+                }
+                Ok(None) | Err(_) => self.socket = None,
+            }
+        }
+    }
+
+    /// Listens for a while.
+    pub async fn listen(&mut self, time: Duration) {
+        let until = tokio::time::Instant::now() + time;
+        while tokio::time::Instant::now() < until {
+            self.connect().await;
+            let Some(socket) = &mut self.socket else { continue };
+            match tokio::time::timeout_at(until, socket.hear_forever()).await {
+                Ok(Heard::Frame(frame)) => self.note(&frame).await,
+                Ok(Heard::Closed(_)) => self.socket = None,
+                Err(_) => return,
+            }
+        }
+    }
+
+    /// The answer to what was said, or `None` if the socket ended first.
+    async fn answer(&mut self, client_id: &str) -> Option<Value> {
+        loop {
+            let Heard::Frame(frame) = self.socket.as_mut()?.hear_forever().await else {
+                return None;
+            };
+            let is_answer = matches!(frame["type"].as_str(), Some("ACK" | "ERROR"));
+            if is_answer && frame["clientMsgId"] == client_id {
+                return Some(frame);
+            }
+            self.note(&frame).await;
+        }
+    }
+
+    /// Writes down a message and acknowledges it.
+    async fn note(&mut self, frame: &Value) {
+        if !matches!(frame["type"].as_str(), Some("SINGLE_CHAT" | "GROUP_CHAT")) {
+            return;
+        }
+        let from = frame["from"].as_str().unwrap_or_default();
+        let place = frame["groupId"].as_str().unwrap_or(from).to_owned();
+        self.heard.insert((place, seq(frame)), frame.clone());
+        let ack = json!({
+            "type": "ACK", "ackType": "delivered", "to": from,
+            "serverMsgId": frame["serverMsgId"], "msgSeq": frame["msgSeq"],
+        });
+        if let Some(socket) = &mut self.socket
+            && socket.try_text(&ack.to_string()).await.is_err()
+        {
+            self.socket = None;
+        }
+    }
+
+    async fn connect(&mut self) {
+        while self.socket.is_none() {
+            match tokio::time::timeout(PATIENCE, self.open()).await {
+                Ok(Some(socket)) => self.socket = Some(socket),
+                Ok(None) | Err(_) => tokio::time::sleep(PAUSE).await,
+            }
+        }
+    }
+
+    async fn open(&mut self) -> Option<Socket> {
+        self.reconnects += 1;
+        let mut socket = Socket::try_open(&self.authority).await?;
+        let auth = json!({ "type": "AUTH", "token": self.person.token });
+        socket.try_text(&auth.to_string()).await.ok()?;
+        match socket.hear_forever().await {
+            Heard::Frame(frame) if frame["type"] == "AUTH_OK" => Some(socket),
+            _ => None,
+        }
+    }
+}
