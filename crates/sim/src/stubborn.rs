@@ -25,6 +25,8 @@ pub struct Stubborn {
     pub busy: usize,
     /// How often they had to connect again.
     pub reconnects: usize,
+    /// Up to where there is no hole.
+    prefix: BTreeMap<String, u64>,
     socket: Option<Socket>,
 }
 
@@ -37,6 +39,7 @@ impl Stubborn {
             heard: BTreeMap::new(),
             busy: 0,
             reconnects: 0,
+            prefix: BTreeMap::new(),
             socket: None,
         }
     }
@@ -96,23 +99,40 @@ impl Stubborn {
         }
     }
 
-    /// Writes down a message and acknowledges it.
+    async fn tell(&mut self, frame: Value) {
+        if let Some(socket) = &mut self.socket
+            && socket.try_text(&frame.to_string()).await.is_err()
+        {
+            self.socket = None;
+        }
+    }
+
+    /// Writes down a message, and acknowledges as far as there is no hole; asks for the next page if
+    /// there is one.
     async fn note(&mut self, frame: &Value) {
+        if frame["type"] == "RESEND_DONE" && frame["hasMore"] == true {
+            self.tell(json!({ "type": "RESEND" })).await;
+        }
         if !matches!(frame["type"].as_str(), Some("SINGLE_CHAT" | "GROUP_CHAT")) {
             return;
         }
         let from = frame["from"].as_str().unwrap_or_default();
         let place = frame["groupId"].as_str().unwrap_or(from).to_owned();
-        self.heard.insert((place, seq(frame)), frame.clone());
-        let ack = json!({
-            "type": "ACK", "ackType": "delivered", "to": from,
-            "serverMsgId": frame["serverMsgId"], "msgSeq": frame["msgSeq"],
-        });
-        if let Some(socket) = &mut self.socket
-            && socket.try_text(&ack.to_string()).await.is_err()
-        {
-            self.socket = None;
+        self.heard.insert((place.clone(), seq(frame)), frame.clone());
+        let prefix = self.prefix.entry(place.clone()).or_default();
+        let before = *prefix;
+        while self.heard.contains_key(&(place.clone(), *prefix + 1)) {
+            *prefix += 1;
         }
+        if *prefix == before {
+            return;
+        }
+        let last = &self.heard[&(place, *prefix)];
+        let ack = json!({
+            "type": "ACK", "ackType": "delivered", "to": last["from"],
+            "serverMsgId": last["serverMsgId"], "msgSeq": last["msgSeq"],
+        });
+        self.tell(ack).await;
     }
 
     async fn connect(&mut self) {
