@@ -16,6 +16,7 @@ use crate::http::Http;
 use crate::mariadb::MariaDb;
 use crate::person::Person;
 use crate::redis::Redis;
+use crate::redis_cluster::RedisCluster;
 use crate::socket::Socket;
 
 const START_WITHIN: Duration = Duration::from_secs(30);
@@ -28,6 +29,14 @@ pub struct Setup {
     shell: Option<String>,
     /// How many share a database; none has the embedded store.
     nodes: usize,
+}
+
+/// One Redis for all, or with `NEXO_TEST_REDIS=cluster` three that are one.
+fn shared_redis() -> String {
+    match std::env::var("NEXO_TEST_REDIS").as_deref() {
+        Ok("cluster") => RedisCluster::shared().url(),
+        _ => Redis::shared().url(),
+    }
 }
 
 /// Copies what a server logs, until it ends.
@@ -125,7 +134,7 @@ impl Setup {
             return Server { setup: self, nodes: vec![node], balancer: None, http, folder };
         }
         if !self.variables.iter().any(|(name, _)| name == "NEXO_STORE") {
-            self = self.with_services(&MariaDb::shared().fresh_database(), &Redis::shared().url());
+            self = self.with_services(&MariaDb::shared().fresh_database(), &shared_redis());
         }
         // The first makes the secrets that all of them share.
         let nodes: Vec<Running> = (0..self.nodes).map(|_| self.spawn(folder.path())).collect();

@@ -1,6 +1,7 @@
 //! Three Redis that share what they hold.
 
 use std::process::Command;
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use crate::port::Port;
@@ -34,6 +35,19 @@ impl RedisCluster {
         run(cluster.client().args(["--cluster", "create"]).args(addresses).arg("--cluster-yes"));
         cluster.wait_until_whole();
         cluster
+    }
+
+    /// One for all tests of this process: they keep apart by the prefix of their keys.
+    pub fn shared() -> &'static Self {
+        static SHARED: OnceLock<RedisCluster> = OnceLock::new();
+        SHARED.get_or_init(Self::start)
+    }
+
+    /// Where all of it is, as a server is told.
+    pub fn url(&self) -> String {
+        let members =
+            self.members.iter().map(|member| format!("127.0.0.1:{}", member.redis.port()));
+        format!("redis+cluster://{}", members.collect::<Vec<_>>().join(","))
     }
 
     /// Where the members are.
