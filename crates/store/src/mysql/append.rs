@@ -9,17 +9,17 @@ use std::sync::Arc;
 use mysql_async::Value;
 use nexo_chat::ids::{ConversationId, GroupId, MessageId, Millis, Seq, UserId};
 use nexo_chat::membership::{Group, GroupMember};
-use nexo_chat::model::{Draft, Fingerprint, Kept, Message, Window};
+use nexo_chat::model::{Draft, Fingerprint, Kept, Message};
 use nexo_chat::policy::group::may_speak;
-use nexo_chat::progress::Progress;
 use nexo_chat::store::{Appended, StoreError};
 
 use super::act::Act;
 use super::core::Core;
+use super::cursors::{self, Place, Sent};
 use super::fault::{Fault, damaged};
+use super::groups;
 use super::row::{self, Fields, MESSAGE};
 use super::sql::{values, writing};
-use super::{cursors, groups};
 
 /// Whom a message to everybody is kept under.
 pub(crate) const EVERYBODY: &str = "*";
@@ -50,8 +50,6 @@ impl Prepared {
     }
 }
 
-type Place = (UserId, ConversationId);
-
 /// What became of a batch.
 #[derive(Default)]
 pub(crate) struct Done {
@@ -76,7 +74,6 @@ struct Facts {
     messages: HashMap<MessageId, (Arc<Message>, Fingerprint)>,
     groups: HashMap<GroupId, Arc<Group>>,
     group_members: HashMap<(GroupId, UserId), GroupMember>,
-    places: BTreeMap<Place, (Window, Progress)>,
     quiet: HashMap<Place, u64>,
 }
 
@@ -85,36 +82,63 @@ struct Facts {
 struct Rows {
     messages: Vec<Vec<Value>>,
     heads: BTreeSet<ConversationId>,
-    places: BTreeSet<Place>,
+    /// Those who become members by the first message of two.
+    members: Vec<Place>,
+    sent: Vec<Sent>,
     quiet: Vec<Vec<Value>>,
     mentions: Vec<Vec<Value>>,
 }
 
 /// Stores a batch, or tells why nothing of it is known to be stored.
+///
+/// Almost no message was stored before, and the database notices one that was: so whether they were
+/// is looked up only if one of them looks like it, or once that happened.
 pub(crate) async fn append(core: &Core, drafts: &[Prepared]) -> Result<Done, StoreError> {
     let mut tries = core.tries();
+    let mut looks_up = core.recent.has_any(drafts.iter().map(|it| it.id));
     loop {
-        match attempt(core, drafts).await {
-            Ok(done) => return Ok(done),
-            Err(fault) => tries.again(fault).await?,
+        let fault = match attempt(core, drafts, looks_up).await {
+            Ok(done) => {
+                core.recent.note(drafts.iter().map(|it| it.id));
+                return Ok(done);
+            }
+            Err(fault) => fault,
+        };
+        match fault {
+            Fault::Taken(_) if !looks_up => looks_up = true,
+            fault => {
+                looks_up = true; // an attempt whose answer was lost may be what is found now
+                tries.again(fault).await?;
+            }
         }
     }
 }
 
-async fn attempt(core: &Core, drafts: &[Prepared]) -> Result<Done, Fault> {
+async fn attempt(core: &Core, drafts: &[Prepared], looks_up: bool) -> Result<Done, Fault> {
     make_conversations(core, drafts).await?;
     let mut act = core.begin().await?;
-    let mut facts = gather(&mut act, drafts).await?;
+    let mut facts = gather(&mut act, drafts, looks_up).await?;
     let (mut rows, mut done) = (Rows::default(), Done::default());
     for prepared in drafts {
         let outcome = facts.decide(prepared, &mut rows, &mut done.kept);
         done.outcomes.push(outcome);
     }
+    // What was stored before stays so, whatever its sender may do by now.
+    let is_doubtful = |it: &Appended| matches!(it, Appended::Refused(_));
+    if !looks_up && done.outcomes.iter().any(is_doubtful) {
+        act.roll_back().await?;
+        return Err(Fault::Taken("what is refused may be stored already".into()));
+    }
     if rows.messages.is_empty() {
         act.roll_back().await?;
         return Ok(done);
     }
-    facts.write(&mut act, rows).await?;
+    if let Err(fault) = facts.write(&mut act, rows).await {
+        if let Fault::Taken(_) = fault {
+            act.roll_back().await?;
+        }
+        return Err(fault);
+    }
     act.commit().await?;
     Ok(done)
 }
@@ -138,7 +162,7 @@ async fn make_conversations(core: &Core, drafts: &[Prepared]) -> Result<(), Faul
     Ok(())
 }
 
-async fn gather(act: &mut Act, drafts: &[Prepared]) -> Result<Facts, Fault> {
+async fn gather(act: &mut Act, drafts: &[Prepared], looks_up: bool) -> Result<Facts, Fault> {
     let mut facts = Facts::default();
     let all: BTreeSet<&str> = drafts.iter().map(|it| it.draft.conversation.as_str()).collect();
     let all: Vec<_> = all.into_iter().map(|conversation| values![conversation]).collect();
@@ -151,18 +175,18 @@ async fn gather(act: &mut Act, drafts: &[Prepared]) -> Result<Facts, Fault> {
         let head = Head { seq, change_seq, newest_at: fields.millis()? };
         facts.heads.insert(conversation, head);
     }
-    let ids: BTreeSet<[u8; 16]> = drafts.iter().map(|it| it.id.0).collect();
-    let ids: Vec<_> = ids.iter().map(|id| values![&id[..]]).collect();
-    let sql = format!("SELECT {MESSAGE} FROM messages WHERE id IN {{}}");
-    for row in act.look(&sql, &ids).await? {
-        let (message, fingerprint) = row::message(row)?;
-        facts.messages.insert(message.id, (Arc::new(message), fingerprint));
+    if looks_up {
+        let ids: BTreeSet<[u8; 16]> = drafts.iter().map(|it| it.id.0).collect();
+        let ids: Vec<_> = ids.iter().map(|id| values![&id[..]]).collect();
+        let sql = format!("SELECT {MESSAGE} FROM messages WHERE id IN {{}}");
+        for row in act.look(&sql, &ids).await? {
+            let (message, fingerprint) = row::message(row)?;
+            facts.messages.insert(message.id, (Arc::new(message), fingerprint));
+        }
     }
     let new = drafts.iter().filter(|it| !facts.messages.contains_key(&it.id));
     let new: Vec<&Prepared> = new.collect();
     gather_groups(act, &new, &mut facts).await?;
-    let places: BTreeSet<Place> = new.iter().map(|it| it.place()).collect();
-    facts.places = cursors::lock(act, &places).await?;
     for place in new.iter().filter(|it| !it.draft.marks_read).map(|it| it.place()) {
         let total = cursors::quiet_total(act, &place).await?;
         facts.quiet.insert(place, total);
@@ -240,16 +264,11 @@ impl Facts {
     fn mark(&mut self, draft: &Draft, seq: Seq, rows: &mut Rows) {
         let Draft { conversation, sender, content, marks_read, .. } = draft;
         if let (Seq(1), Some((a, b))) = (seq, conversation.pair()) {
-            for user in [a, b] {
-                let place = (user, conversation.clone());
-                rows.places.insert(place.clone());
-                self.places.insert(place, (Window::ALL, Progress::default()));
-            }
+            rows.members.extend([a, b].map(|user| (user, conversation.clone())));
         }
         let place = (sender.clone(), conversation.clone());
-        if let Some((_, progress)) = self.places.get_mut(&place) {
-            progress.sent(seq, *marks_read);
-            rows.places.insert(place.clone());
+        if conversation.group().is_none() || !sender.is_system() {
+            rows.sent.push(Sent { place: place.clone(), seq, marks_read: *marks_read });
         }
         if !marks_read {
             let total = self.quiet.entry(place).or_default();
@@ -278,11 +297,8 @@ impl Facts {
         let sql = "INSERT INTO conversations (id, max_seq, change_seq, newest_at) VALUES {} \
              ON DUPLICATE KEY UPDATE max_seq = VALUES(max_seq), newest_at = VALUES(newest_at)";
         act.write(sql, heads).await?;
-        let places = rows.places.iter().filter_map(|place| {
-            let (window, progress) = self.places.get(place)?;
-            Some((place, *window, *progress))
-        });
-        cursors::save(act, places).await?;
+        cursors::begin(act, &rows.members).await?;
+        cursors::sent(act, rows.sent).await?;
         let sql = "INSERT INTO quiet_messages (user_id, conversation_id, seq, total) VALUES {}";
         act.write(sql, rows.quiet).await?;
         let sql = "INSERT INTO mentions (user_id, conversation_id, seq, sender) VALUES {}";

@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-use nexo_chat::ids::ConversationId;
+use nexo_chat::ids::{ConversationId, MessageId};
 use nexo_chat::model::Kept;
 use nexo_chat::store::{Committed, StoreError};
 
@@ -15,6 +15,8 @@ use crate::meters::Meters;
 
 /// Conversations that are remembered to have a row.
 const MADE_MAX: usize = 200_000;
+/// Messages that are remembered to be stored.
+const RECENT_MAX: usize = 200_000;
 
 pub(crate) struct Core {
     pub(crate) pool: Arc<Pool>,
@@ -26,6 +28,28 @@ pub(crate) struct Core {
     /// Held while somebody is told, so that one thing is told at a time.
     announcing: Mutex<()>,
     made: Mutex<HashSet<ConversationId>>,
+    /// Messages that were stored through this node a moment ago.
+    pub(crate) recent: Recent,
+}
+
+/// Names of messages, the newest of them. What is not among them may be stored all the same.
+#[derive(Default)]
+pub(crate) struct Recent(Mutex<[HashSet<MessageId>; 2]>);
+
+impl Recent {
+    pub(crate) fn has_any(&self, mut ids: impl Iterator<Item = MessageId>) -> bool {
+        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        ids.any(|id| known.iter().any(|some| some.contains(&id)))
+    }
+
+    /// Remembers these; the older half of all goes when there are too many.
+    pub(crate) fn note(&self, ids: impl Iterator<Item = MessageId>) {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        known[0].extend(ids);
+        if known[0].len() > RECENT_MAX / 2 {
+            known[1] = std::mem::take(&mut known[0]);
+        }
+    }
 }
 
 impl Core {
@@ -39,6 +63,7 @@ impl Core {
             listener: OnceLock::new(),
             announcing: Mutex::default(),
             made: Mutex::default(),
+            recent: Recent::default(),
         }
     }
 

@@ -59,6 +59,54 @@ pub(crate) async fn save(
     act.write(&sql, rows).await
 }
 
+/// Makes the two people of a conversation its members.
+pub(crate) async fn begin(act: &mut Act, places: &[Place]) -> Result<(), Fault> {
+    let begun = places.iter().map(|place| (place, Window::ALL, Progress::default()));
+    save(act, begun).await
+}
+
+/// A message somebody sent.
+pub(crate) struct Sent {
+    pub(crate) place: Place,
+    pub(crate) seq: Seq,
+    pub(crate) marks_read: bool,
+}
+
+/// Moves the senders' cursors as [`Progress::sent`] does, where they are: what is there need not be
+/// read first. The statement may use each column as it was before or as set by what stands left of
+/// it, with the same outcome.
+pub(crate) async fn sent(act: &mut Act, mut sent: Vec<Sent>) -> Result<(), Fault> {
+    // In the order of their keys, like everybody who locks them; a member's own in that of their seqs.
+    sent.sort_by(|a, b| (&a.place, a.seq).cmp(&(&b.place, b.seq)));
+    let mut runs: Vec<(Place, Progress)> = Vec::with_capacity(sent.len());
+    for Sent { place, seq, marks_read } in sent {
+        let mut progress = Progress::default();
+        if let Some((last, it)) = runs.last()
+            && *last == place
+            && it.own.is_some_and(|(_, last)| last.next() == seq)
+        {
+            progress = *it;
+            runs.pop();
+        }
+        progress.sent(seq, marks_read);
+        runs.push((place, progress));
+    }
+    let rows = runs
+        .iter()
+        .map(|((user, at), progress)| row::member_values(user, at, Window::ALL, *progress))
+        .collect();
+    let first = "IF(own_last + 1 = VALUES(own_first), own_first, VALUES(own_first))";
+    let sql = format!(
+        "INSERT INTO members ({MEMBER}) VALUES {{}} ON DUPLICATE KEY UPDATE \
+         delivered_seq = IF(delivered_seq + 1 >= {first}, \
+             GREATEST(delivered_seq, VALUES(own_last)), delivered_seq), \
+         read_seq = GREATEST(read_seq, VALUES(read_seq)), \
+         own_first = {first}, own_last = VALUES(own_last), \
+         quiet_seq = GREATEST(quiet_seq, VALUES(quiet_seq))",
+    );
+    act.write(&sql, rows).await
+}
+
 /// Opens the windows of those who come. What they chose before stays.
 pub(crate) async fn open_windows(
     act: &mut Act,
