@@ -76,7 +76,7 @@ pub async fn connect(options: &ConnectOptions, place: &Place) -> Result<Connecte
     if options.active > 0 {
         let (span, flow) = (&options.span, &options.flow);
         let pairs =
-            private::connected(authority, Speech::Typed, options.active, flow.size, progress)
+            private::connected([authority; 2], Speech::Typed, options.active, flow.size, progress)
                 .await?;
         let phase = private::phase(pairs, "active pairs", span, flow, place, progress);
         connected.active = Some(phase.await?.1.close());

@@ -14,6 +14,7 @@
 //! - [`connect`]: connections that say nothing;
 //! - [`mixed`]: all of this at once;
 //! - [`catchup`]: somebody was away and wants all of it;
+//! - [`database`]: messages into a database, beside plain inserts;
 //! - [`growth`]: what grows with what is stored, and what does not;
 //! - [`bare_relay`], [`bare_disk`], [`baseline`]: the same load with no server in between;
 //! - [`report`], `table`, [`plot`]: what is printed and drawn.
@@ -44,6 +45,7 @@ pub mod bare_relay;
 pub mod baseline;
 pub mod catchup;
 pub mod connect;
+pub mod database;
 pub mod group;
 pub mod growth;
 pub mod mixed;
@@ -56,14 +58,15 @@ pub use bare_relay::serve_bare_relay;
 pub use baseline::{Baseline, baseline};
 pub use catchup::{Caught, catchup};
 pub use connect::{Connected, bare_connect, connect};
+pub use database::{Stored, database};
 pub use group::{bare_group, group};
 pub use growth::{Growth, growth};
 pub use ledger::Counters;
 pub use measure::{Load, Percentiles};
 pub use mixed::{Mixed, mixed};
 pub use options::{
-    BareRelayOptions, CatchupOptions, ConnectOptions, GroupOptions, GrowthOptions, MixedOptions,
-    PrivateOptions,
+    BareRelayOptions, CatchupOptions, ConnectOptions, DatabaseOptions, GroupOptions, GrowthOptions,
+    MixedOptions, PrivateOptions,
 };
 pub use private::{bare, private};
 pub use process::Place;

@@ -59,7 +59,8 @@ pub async fn mixed(options: &MixedOptions, place: &Place) -> Result<Mixed> {
     idle.extend(sockets);
     let flow = options.private_flow();
     let pairs =
-        private::connected(authority, Speech::Typed, options.pairs, flow.size, progress).await?;
+        private::connected([authority; 2], Speech::Typed, options.pairs, flow.size, progress)
+            .await?;
     let mut rooms = Vec::with_capacity(options.groups);
     for _ in 0..options.groups {
         rooms.push(room(authority, options, progress).await?);

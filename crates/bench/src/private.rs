@@ -22,10 +22,12 @@ use crate::stage::{Crew, Ended, Stage};
 /// connections: half of the load that was found, in an open loop.
 pub async fn private(options: &PrivateOptions, place: &Place) -> Result<Report> {
     options.check()?;
-    let authority = authority(&place.address)?;
+    let here = authority(&place.address)?;
     let progress = Progress::new(!options.target.shown.json);
     let (count, size) = (options.pair_count(), options.flow.size);
-    let pairs = connected(&authority, options.dialect, count, size, progress).await?;
+    let receivers_at = options.receivers_at.as_deref().map(authority).transpose()?;
+    let there = receivers_at.as_ref().unwrap_or(&here);
+    let pairs = connected([&here, there], options.dialect, count, size, progress).await?;
     let (span, flow) = (&options.span, &options.flow);
     let (pairs, load) = phase(pairs, "private messages", span, flow, place, progress).await?;
     let mut report = Report::private("private messages", place, options, load.close());
@@ -56,9 +58,9 @@ pub async fn bare(options: &PrivateOptions, relay: &Place) -> Result<Report> {
     Ok(Report::private("bare relay", relay, options, load.close()))
 }
 
-/// New users in pairs, connected.
+/// New users in pairs, connected: senders to one place, receivers to another.
 pub(crate) async fn connected(
-    authority: &str,
+    [authority, receivers_at]: [&str; 2],
     speech: Speech,
     count: usize,
     size: usize,
@@ -67,7 +69,7 @@ pub(crate) async fn connected(
     let users = sign_up(authority, count * 2, progress).await?;
     let pairs = users.chunks_exact(2).map(|users| async move {
         let sender = speech.connect(authority, &users[0]).await?;
-        let receiver = speech.connect(authority, &users[1]).await?;
+        let receiver = speech.connect(receivers_at, &users[1]).await?;
         let to = To::Person { from: &users[0].user, to: &users[1].user };
         Ok(Pair::new(speech.dialect(to, size), sender, receiver))
     });

@@ -8,9 +8,10 @@ use anyhow::Context;
 use clap::Subcommand;
 use nexo_bench::options::{Shown, Target};
 use nexo_bench::{
-    BareRelayOptions, CatchupOptions, ConnectOptions, GroupOptions, GrowthOptions, MixedOptions,
-    Outcome, Place, PrivateOptions, Started,
+    BareRelayOptions, CatchupOptions, ConnectOptions, DatabaseOptions, GroupOptions, GrowthOptions,
+    MixedOptions, Outcome, Place, PrivateOptions, Started,
 };
+use nexo_store::{MySql, MySqlOptions};
 use tempfile::TempDir;
 use tokio::net::TcpListener;
 
@@ -41,6 +42,8 @@ pub(crate) enum Bench {
     Mixed(MixedOptions),
     /// Many connections that say nothing.
     Connect(ConnectOptions),
+    /// Messages into a database, beside plain inserts.
+    Database(DatabaseOptions),
     /// Whether cost grows with what is stored.
     Growth(GrowthOptions),
     /// The bare relay that `--baseline` compares with.
@@ -71,6 +74,7 @@ impl Bench {
             Self::Catchup(options) => catchup(&options).await,
             Self::Mixed(options) => mixed(&options).await,
             Self::Connect(options) => connect(&options).await,
+            Self::Database(options) => database(&options).await,
             Self::Growth(options) => growth(&options).await,
             Self::BareRelay(options) => bare_relay(&options).await,
         }
@@ -133,6 +137,16 @@ async fn connect(options: &ConnectOptions) -> anyhow::Result<()> {
         report = report.with_baseline(nexo_bench::bare_connect(options, &relay.place()).await?);
     }
     show(&report, &options.target.shown)
+}
+
+async fn database(options: &DatabaseOptions) -> anyhow::Result<()> {
+    let engine = MySqlOptions {
+        committers: options.committers,
+        connections_max: options.committers + 8,
+        ..MySqlOptions::new(&options.url)
+    };
+    let store = MySql::open(&engine).await.context("the database cannot be used")?;
+    show(&nexo_bench::database(options, store).await?, &options.shown)
 }
 
 /// Beside the working folder, so that the disk is the one that data would be on.

@@ -2,6 +2,7 @@
 
 mod catchup;
 mod connect;
+mod database;
 mod group;
 mod growth;
 mod mixed;
@@ -15,6 +16,7 @@ use anyhow::{Context, Result, ensure};
 
 pub use catchup::{CatchupOptions, Way};
 pub use connect::ConnectOptions;
+pub use database::DatabaseOptions;
 pub use group::{GroupOptions, Online, Readers};
 pub use growth::GrowthOptions;
 pub(crate) use growth::SMALL;

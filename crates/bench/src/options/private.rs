@@ -40,6 +40,10 @@ pub struct PrivateOptions {
     #[arg(long, value_name = "N")]
     pub pairs: Option<usize>,
 
+    /// Let the receivers connect there: another node of the same server
+    #[arg(long, value_name = "URL", requires = "target")]
+    pub receivers_at: Option<String>,
+
     /// The dialect that is spoken
     #[arg(long, value_enum, default_value_t)]
     pub dialect: Speech,
@@ -57,6 +61,7 @@ impl Default for PrivateOptions {
             flow: Flow::default(),
             connections: 1000,
             pairs: None,
+            receivers_at: None,
             dialect: Speech::Typed,
             disk_batch: 64,
         }
