@@ -15,6 +15,7 @@ run: ## build and start the server on http://127.0.0.1:8080, data in ./data
 
 test: check tools ## everything that must hold
 	$(CARGO) test --workspace --locked
+	scripts/test-nodes
 
 tools: ## install what the tests need beside Rust
 	scripts/tools.sh

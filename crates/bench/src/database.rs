@@ -60,7 +60,7 @@ pub async fn database(options: &DatabaseOptions, store: Arc<dyn Store>) -> Resul
     let same_rows_per_second = bare(options, &opts, batch, true).await?;
     Ok(Stored {
         engine_per_second,
-        saved: Percentiles::of_times(times.into_iter())?,
+        saved: Percentiles::of_times(times)?,
         batch,
         messages_per_second,
         same_rows_per_second,

@@ -14,7 +14,7 @@ use crate::store::{Limit, Moved, Order};
 
 /// Moves the caller's cursor up to a message and tells its sender.
 pub async fn acknowledge(chat: &Chat, caller: &Caller, ack: &Acknowledge) -> Result<Moved, Error> {
-    let message = chat.store.message(ack.message).await?;
+    let message = chat.store.message_or_before(ack.message).await?;
     let standing = match &message {
         Some(message) => chat.store.standing(&caller.user, &message.conversation).await?,
         None => None,

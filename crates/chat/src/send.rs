@@ -113,7 +113,7 @@ async fn facts(
     let mut facts =
         Facts { receiver_exists: true, mentions_are_there: true, answers_something: true };
     if let Target::User(user) = &outgoing.to {
-        facts.receiver_exists = chat.store.user(user).await?.is_some();
+        facts.receiver_exists = chat.store.user_exists(user).await?;
     }
     if let Some(id) = outgoing.reply_to {
         let answered = chat.store.message(id).await?;

@@ -185,6 +185,15 @@ pub trait Store: Send + Sync {
     /// The message with this id, if it was stored.
     fn message(&self, id: MessageId) -> Stored<'_, Option<Arc<Message>>>;
 
+    /// The same, as it is or as it was before it was recalled: where it is and who said it never
+    /// change. Asked for every acknowledgement, so it may come from memory.
+    fn message_or_before(&self, id: MessageId) -> Stored<'_, Option<Arc<Message>>> {
+        self.message(id)
+    }
+
+    /// Other nodes stored this message, which may soon be asked for.
+    fn heard(&self, _message: &Arc<Message>) {}
+
     /// Messages of a conversation with seqs in the range, in the given order, up to a limit. Ranges
     /// beyond what exists give what exists; an unknown conversation gives none.
     fn messages(
@@ -326,6 +335,11 @@ pub trait Store: Send + Sync {
 
     /// The account, if there is one. Asked for every send, so it is shared, not copied.
     fn user(&self, id: &UserId) -> Stored<'_, Option<Arc<User>>>;
+
+    /// Whether there is such an account. Asked for every send; accounts never go away.
+    fn user_exists<'a>(&'a self, id: &'a UserId) -> Stored<'a, bool> {
+        Box::pin(async move { Ok(self.user(id).await?.is_some()) })
+    }
 
     /// Changes a profile and returns it as it is now; `None` without such a user.
     fn update_profile(&self, id: &UserId, change: ProfileChange) -> Stored<'_, Option<Profile>>;

@@ -208,6 +208,9 @@ impl Delivery {
     }
 
     fn message(&self, event: &Event, conversation: &ConversationId, wakes: &mut Wakes) {
+        if let (Event::Message { message, .. }, Some(store)) = (event, self.store()) {
+            store.heard(message);
+        }
         if self.behind.is_waiting(conversation) || !self.try_message(event, wakes) {
             self.keep_back(event, conversation);
         }
@@ -230,7 +233,9 @@ impl Delivery {
         let Some((conversation, seq)) = concerns(event) else { return };
         self.measures.dropped.increment(1);
         self.groups.with(conversation, Seq::ZERO, |ears| {
-            ears.values().for_each(|ear| ear.connection.miss(conversation, seq));
+            for ear in ears.values() {
+                ear.connection.miss(conversation, seq);
+            }
         });
     }
 

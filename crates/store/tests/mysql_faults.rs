@@ -127,7 +127,7 @@ async fn under_load(
         assert!(heard.iter().all(|it| it == seq), "told at its place");
         assert!(!heard.is_empty(), "told of");
     }
-    println!("{} messages", there.len());
+    eprintln!("{} messages", there.len());
 }
 
 fn through_proxy() -> (Proxy, String, String) {
@@ -202,9 +202,9 @@ async fn the_database_is_killed_and_comes_back() {
         for round in 0..3 {
             std::thread::sleep(Duration::from_millis(500));
             if round % 2 == 0 {
-                database.kill()
+                database.kill();
             } else {
-                database.stop()
+                database.stop();
             }
             std::thread::sleep(Duration::from_millis(300));
             database.start_again();
@@ -276,7 +276,7 @@ async fn groups_and_cursors_survive_lost_commits() {
         match act(joins, comer.clone()).await {
             Ok(Ok(_)) => joined.push(comer),
             Ok(Err(reason)) => panic!("{reason}"),
-            Err(error) => println!("{comer}: {error}"),
+            Err(error) => eprintln!("{comer}: {error}"),
         }
         proxy.disarm();
     }

@@ -95,11 +95,13 @@ struct Rows {
 /// is looked up only if one of them looks like it, or once that happened.
 pub(crate) async fn append(core: &Core, drafts: &[Prepared]) -> Result<Done, StoreError> {
     let mut tries = core.tries();
-    let mut looks_up = core.recent.has_any(drafts.iter().map(|it| it.id));
+    let mut looks_up = drafts.iter().any(|it| core.recent.get(&it.id).is_some());
     loop {
         let fault = match attempt(core, drafts, looks_up).await {
             Ok(done) => {
-                core.recent.note(drafts.iter().map(|it| it.id));
+                for it in drafts {
+                    core.recent.insert(it.id, ());
+                }
                 return Ok(done);
             }
             Err(fault) => fault,

@@ -14,7 +14,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::append::{self, Done, Prepared};
 use super::core::Core;
-use super::groups::{self, GroupAct};
+use super::group_acts::{self, GroupAct};
 use super::recall::{self, RecallAct};
 
 /// Gives an outcome to whoever waits for it.
@@ -22,7 +22,7 @@ pub(crate) type Answer<T> = oneshot::Sender<Result<T, StoreError>>;
 
 /// What a committer is asked.
 pub(crate) enum Work {
-    Append(Prepared, Answer<Appended>),
+    Append(Box<Prepared>, Answer<Appended>),
     Group(GroupAct, Answer<Result<Decided, Reason>>),
     Recall(RecallAct, Answer<Result<Arc<Message>, Reason>>),
     /// Everything before it is done.
@@ -57,7 +57,7 @@ impl Committer {
                 }
                 // Whoever asked may be gone; that undoes nothing.
                 Some(Work::Group(act, answer)) => {
-                    drop(answer.send(groups::change(&self.core, act).await));
+                    drop(answer.send(group_acts::change(&self.core, act).await));
                 }
                 Some(Work::Recall(act, answer)) => {
                     drop(answer.send(recall::recall(&self.core, act).await));
@@ -75,17 +75,17 @@ impl Committer {
     /// Takes the messages that wait, up to a bound or something else.
     fn batch(
         &mut self,
-        first: Prepared,
+        first: Box<Prepared>,
         answer: Answer<Appended>,
         put_back: &mut Option<Work>,
     ) -> (Vec<Prepared>, Vec<Answer<Appended>>) {
         let mut bytes = first.bytes();
-        let (mut drafts, mut answers) = (vec![first], vec![answer]);
+        let (mut drafts, mut answers) = (vec![*first], vec![answer]);
         while drafts.len() < BATCH_MAX && bytes < BATCH_BYTES_MAX {
             match self.queue.try_recv() {
                 Ok(Work::Append(prepared, answer)) => {
                     bytes += prepared.bytes();
-                    drafts.push(prepared);
+                    drafts.push(*prepared);
                     answers.push(answer);
                 }
                 Ok(other) => {

@@ -1,12 +1,13 @@
 //! What the engine's tasks share.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
+use std::hash::Hash;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-use nexo_chat::ids::{ConversationId, MessageId};
-use nexo_chat::model::Kept;
+use nexo_chat::ids::{ConversationId, MessageId, UserId};
+use nexo_chat::model::{Kept, Message};
 use nexo_chat::store::{Committed, StoreError};
 
 use super::act::Names;
@@ -17,6 +18,11 @@ use crate::meters::Meters;
 const MADE_MAX: usize = 200_000;
 /// Messages that are remembered to be stored.
 const RECENT_MAX: usize = 200_000;
+/// Messages that are kept at hand with what they say.
+const HEARD_MAX: usize = 20_000;
+/// A longer text is not kept at hand.
+const HEARD_BYTES_MAX: usize = 8 << 10;
+const PEOPLE_MAX: usize = 400_000;
 
 pub(crate) struct Core {
     pub(crate) pool: Arc<Pool>,
@@ -28,27 +34,37 @@ pub(crate) struct Core {
     /// Held while somebody is told, so that one thing is told at a time.
     announcing: Mutex<()>,
     made: Mutex<HashSet<ConversationId>>,
-    /// Messages that were stored through this node a moment ago.
-    pub(crate) recent: Recent,
+    /// Messages that were stored through this node a moment ago. What is not among them may be stored
+    /// all the same.
+    pub(crate) recent: Remembered<MessageId, ()>,
+    /// Messages that were stored or heard of a moment ago.
+    pub(crate) heard: Remembered<MessageId, Arc<Message>>,
+    /// People who have an account, for good.
+    pub(crate) people: Remembered<UserId, ()>,
 }
 
-/// Names of messages, the newest of them. What is not among them may be stored all the same.
-#[derive(Default)]
-pub(crate) struct Recent(Mutex<[HashSet<MessageId>; 2]>);
+/// Things that never change, the newest of them: half of them goes when there are too many.
+pub(crate) struct Remembered<K, V> {
+    halves: Mutex<[HashMap<K, V>; 2]>,
+    max: usize,
+}
 
-impl Recent {
-    pub(crate) fn has_any(&self, mut ids: impl Iterator<Item = MessageId>) -> bool {
-        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        ids.any(|id| known.iter().any(|some| some.contains(&id)))
+impl<K: Eq + Hash, V: Clone> Remembered<K, V> {
+    fn new(max: usize) -> Self {
+        Self { halves: Mutex::new([HashMap::new(), HashMap::new()]), max }
     }
 
-    /// Remembers these; the older half of all goes when there are too many.
-    pub(crate) fn note(&self, ids: impl Iterator<Item = MessageId>) {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        known[0].extend(ids);
-        if known[0].len() > RECENT_MAX / 2 {
-            known[1] = std::mem::take(&mut known[0]);
+    pub(crate) fn get(&self, key: &K) -> Option<V> {
+        let halves = self.halves.lock().unwrap_or_else(PoisonError::into_inner);
+        halves.iter().find_map(|half| half.get(key).cloned())
+    }
+
+    pub(crate) fn insert(&self, key: K, value: V) {
+        let mut halves = self.halves.lock().unwrap_or_else(PoisonError::into_inner);
+        if halves[0].len() >= self.max / 2 {
+            halves[1] = std::mem::take(&mut halves[0]);
         }
+        halves[0].insert(key, value);
     }
 }
 
@@ -63,7 +79,9 @@ impl Core {
             listener: OnceLock::new(),
             announcing: Mutex::default(),
             made: Mutex::default(),
-            recent: Recent::default(),
+            recent: Remembered::new(RECENT_MAX),
+            heard: Remembered::new(HEARD_MAX),
+            people: Remembered::new(PEOPLE_MAX),
         }
     }
 
@@ -78,6 +96,13 @@ impl Core {
         if let (Some(listener), false) = (self.listener.get(), kept.is_empty()) {
             let _one = self.announcing.lock().unwrap_or_else(PoisonError::into_inner);
             listener.committed(kept);
+        }
+    }
+
+    /// Keeps a message at hand.
+    pub(crate) fn hear(&self, message: &Arc<Message>) {
+        if message.weight() <= HEARD_BYTES_MAX {
+            self.heard.insert(message.id, Arc::clone(message));
         }
     }
 

@@ -1,10 +1,11 @@
 //! Cursors: moved many at a time, each as far as the furthest of those who ask.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
 
 use mysql_async::Row;
 use nexo_chat::ids::{ConversationId, Millis, Seq, UserId};
-use nexo_chat::model::{CursorKind, Edge, Kept, Settings, SettingsChange, Standing, Window};
+use nexo_chat::model::{CursorKind, Edge, Window};
 use nexo_chat::progress::Progress;
 use nexo_chat::store::{Moved, StoreError};
 use tokio::sync::{mpsc, oneshot};
@@ -152,126 +153,6 @@ pub(crate) async fn quiet_total(act: &mut Act, place: &Place) -> Result<u64, Fau
     rows.into_iter().next().map_or(Ok(0), |row| Fields::from(row).u64())
 }
 
-/// The columns of [`standing`], of `members m` and `conversations c`.
-const STANDING: &str = "SELECT m.conversation_id, m.min_seq, m.min_change_seq, m.since, m.end_seq, \
-     m.end_change_seq, m.end_at, m.delivered_seq, m.read_seq, m.own_first, m.own_last, \
-     m.quiet_seq, m.pinned, m.receive, c.max_seq, c.change_seq, c.newest_at, c.end_seq, \
-     c.end_change_seq, c.end_at \
-     FROM members m JOIN conversations c ON c.id = m.conversation_id";
-
-/// Where members stand, as one statement saw it all.
-pub(crate) async fn standings(
-    core: &Core,
-    user: &UserId,
-    after: Option<&ConversationId>,
-    limit: usize,
-) -> Result<Vec<Standing>, StoreError> {
-    let after = after.map_or("", ConversationId::as_str);
-    let sql = format!(
-        "{STANDING} WHERE m.user_id = ? AND m.conversation_id > ? \
-         ORDER BY m.conversation_id LIMIT ?"
-    );
-    let rows = core.rows(&sql, values![user.as_str(), after, limit as u64]).await?;
-    let mut standings = Vec::with_capacity(rows.len());
-    for row in rows {
-        standings.push(standing(core, user, row).await?);
-    }
-    Ok(standings)
-}
-
-/// Where a member stands.
-pub(crate) async fn standing_of(
-    core: &Core,
-    place: &Place,
-) -> Result<Option<Standing>, StoreError> {
-    let sql = format!("{STANDING} WHERE m.user_id = ? AND m.conversation_id = ?");
-    let rows = core.rows(&sql, values![place.0.as_str(), place.1.as_str()]).await?;
-    match rows.into_iter().next() {
-        Some(row) => standing(core, &place.0, row).await.map(Some),
-        None => Ok(None),
-    }
-}
-
-async fn standing(core: &Core, user: &UserId, row: Row) -> Result<Standing, StoreError> {
-    let (mut standing, quiet) = read_standing(row)?;
-    let from = standing.read_from();
-    if quiet > from {
-        let place = (user.clone(), standing.conversation.clone());
-        let up_to = quiet_up_to(core, &place, standing.visible_max()).await?;
-        standing.own_unread = up_to.saturating_sub(quiet_up_to(core, &place, from).await?);
-    }
-    Ok(standing)
-}
-
-fn read_standing(row: Row) -> Result<(Standing, Seq), Fault> {
-    let mut fields = Fields::from(row);
-    let (conversation, window) = (fields.conversation()?, fields.window()?);
-    let (progress, settings) = (fields.progress()?, fields.settings()?);
-    let (max_seq, change_seq, newest_at) = (fields.seq()?, fields.seq()?, fields.millis()?);
-    let standing = Standing {
-        conversation,
-        window: window.until(fields.edge()?),
-        cursors: progress.cursors,
-        own_unread: 0,
-        settings,
-        max_seq,
-        change_seq,
-        newest_at,
-    };
-    Ok((standing, progress.quiet))
-}
-
-/// How many messages up to a place somebody sent without marking anything read.
-pub(crate) async fn quiet_up_to(core: &Core, place: &Place, seq: Seq) -> Result<u64, StoreError> {
-    let sql = "SELECT total FROM quiet_messages WHERE user_id = ? AND conversation_id = ? \
-         AND seq <= ? ORDER BY seq DESC LIMIT 1";
-    let rows = core.rows(sql, values![place.0.as_str(), place.1.as_str(), seq.0]).await?;
-    Ok(rows.into_iter().next().map_or(Ok(0), |row| Fields::from(row).u64())?)
-}
-
-/// Changes what a member chose.
-pub(crate) async fn choose(
-    core: &Core,
-    place: Place,
-    change: SettingsChange,
-) -> Result<Option<Settings>, StoreError> {
-    let mut tries = core.tries();
-    loop {
-        match try_choose(core, &place, change).await {
-            Ok(Some(settings)) => {
-                let (user, conversation) = place;
-                core.announce(&[Kept::Chose { user, conversation, settings }]);
-                return Ok(Some(settings));
-            }
-            Ok(None) => return Ok(None),
-            Err(fault) => tries.again(fault).await?,
-        }
-    }
-}
-
-async fn try_choose(
-    core: &Core,
-    place: &Place,
-    change: SettingsChange,
-) -> Result<Option<Settings>, Fault> {
-    let mut act = core.begin().await?;
-    let key = values![place.0.as_str(), place.1.as_str()];
-    let sql = "SELECT pinned, receive FROM members WHERE user_id = ? AND conversation_id = ? \
-         FOR UPDATE";
-    let Some(row) = act.rows(sql, key.clone()).await?.into_iter().next() else {
-        act.roll_back().await?;
-        return Ok(None);
-    };
-    let settings = Fields::from(row).settings()?.with(change);
-    let mut params = values![settings.pinned, row::receive_number(settings)];
-    params.extend(key);
-    let sql =
-        "UPDATE members SET pinned = ?, receive = ? WHERE user_id = ? AND conversation_id = ?";
-    act.run(sql, params).await?;
-    act.commit().await?;
-    Ok(Some(settings))
-}
-
 /// What a mover of cursors is asked.
 pub(crate) enum Move {
     /// A cursor goes forward.
@@ -288,7 +169,7 @@ pub(crate) enum Move {
 }
 
 /// Moves whatever waits, again and again.
-pub(crate) async fn mover(core: std::sync::Arc<Core>, mut queue: mpsc::UnboundedReceiver<Move>) {
+pub(crate) async fn mover(core: Arc<Core>, mut queue: mpsc::UnboundedReceiver<Move>) {
     let mut waiting = Vec::with_capacity(LIST_MAX);
     while queue.recv_many(&mut waiting, LIST_MAX).await > 0 {
         let (mut moves, mut seen, mut closing) = (Vec::new(), BTreeMap::new(), None);
@@ -356,7 +237,7 @@ async fn try_advance(core: &Core, moves: &[Asked]) -> Result<Vec<Option<Moved>>,
     let places: BTreeSet<Place> = moves.iter().map(|(place, ..)| place.clone()).collect();
     let mut found = lock(&mut act, &places).await?;
     let heads = heads(&mut act, &places).await?;
-    let mut moved = BTreeSet::new();
+    let mut further = BTreeSet::new();
     let mut done = Vec::with_capacity(moves.len());
     for (place, kind, seq, _) in moves {
         let (Some((window, progress)), Some((head, end))) =
@@ -370,15 +251,15 @@ async fn try_advance(core: &Core, moves: &[Asked]) -> Result<Vec<Option<Moved>>,
         let before = progress.cursors;
         progress.acknowledged(*kind, (*seq).min(visible_max));
         if progress.cursors != before {
-            moved.insert(place);
+            further.insert(place);
         }
         done.push(Some(Moved { before, after: progress.cursors }));
     }
-    if moved.is_empty() {
+    if further.is_empty() {
         act.roll_back().await?;
         return Ok(done);
     }
-    let changed = found.iter().filter(|(place, _)| moved.contains(place));
+    let changed = found.iter().filter(|(place, _)| further.contains(place));
     save(&mut act, changed.map(|(place, (window, progress))| (place, *window, *progress))).await?;
     act.commit().await?;
     Ok(done)

@@ -1,26 +1,20 @@
-//! Groups: changed under the lock of their conversation, in one order with its messages.
+//! Groups and who is in them, as rows and as they are read.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use mysql_async::{Row, Value};
-use nexo_chat::Reason;
-use nexo_chat::ids::{ConversationId, GroupId, Millis, Seq, UserId};
+use nexo_chat::ids::{ConversationId, GroupId, UserId};
 use nexo_chat::membership::{
-    Decision, Ended, Group, GroupFacts, GroupMember, GroupProfile, History, JoinCode, JoinRequest,
-    Joining,
+    Ended, Group, GroupMember, GroupProfile, History, JoinCode, JoinRequest, Joining,
 };
-use nexo_chat::model::{Change, ChangeKind};
-use nexo_chat::progress::Progress;
-use nexo_chat::store::{About, Asker, Decide, Decided, StoreError};
+use nexo_chat::store::StoreError;
 
 use super::act::Act;
 use super::core::Core;
-use super::cursors;
 use super::fault::{Fault, damaged};
 use super::row::{self, Fields};
 use super::sql::{looking, values};
-use crate::told::told;
 
 /// The columns of [`group`].
 const GROUP: &str = "SELECT g.id, g.name, g.introduction, g.announcement, g.avatar, g.extra, \
@@ -76,7 +70,7 @@ fn group(row: Row) -> Result<Group, Fault> {
     })
 }
 
-fn group_values(group: &Group) -> Vec<Value> {
+pub(crate) fn group_values(group: &Group) -> Vec<Value> {
     let GroupProfile { name, introduction, announcement, avatar, extra } = &group.profile;
     let joining = match group.joining {
         Joining::Open => 0,
@@ -111,7 +105,7 @@ fn group_values(group: &Group) -> Vec<Value> {
 }
 
 /// The columns of [`member`], beside the group.
-const MEMBER: &str = "user_id, joined_at, join_seq, came_after, inviter, muted_until";
+pub(crate) const MEMBER: &str = "user_id, joined_at, join_seq, came_after, inviter, muted_until";
 
 fn member(fields: &mut Fields) -> Result<GroupMember, Fault> {
     Ok(GroupMember {
@@ -124,7 +118,7 @@ fn member(fields: &mut Fields) -> Result<GroupMember, Fault> {
     })
 }
 
-fn member_values(group: &GroupId, member: &GroupMember) -> Vec<Value> {
+pub(crate) fn member_values(group: &GroupId, member: &GroupMember) -> Vec<Value> {
     values![
         group.as_str(),
         member.user.as_str(),
@@ -174,9 +168,9 @@ pub(crate) async fn get(core: &Core, id: &GroupId) -> Result<Option<Arc<Group>>,
 }
 
 /// The group a code leads to.
-pub(crate) async fn by_code(core: &Core, code: &JoinCode) -> Result<Option<GroupId>, StoreError> {
+pub(crate) async fn by_code(core: &Core, wanted: &JoinCode) -> Result<Option<GroupId>, StoreError> {
     let sql = "SELECT group_id FROM join_codes WHERE code = ?";
-    let rows = core.rows(sql, values![code.as_str()]).await?;
+    let rows = core.rows(sql, values![wanted.as_str()]).await?;
     Ok(rows.into_iter().next().map(|row| Fields::from(row).group()).transpose()?)
 }
 
@@ -224,7 +218,7 @@ pub(crate) async fn requests(
     Ok(requests.collect::<Result<_, Fault>>()?)
 }
 
-fn request(row: Row, group: &GroupId) -> Result<JoinRequest, Fault> {
+pub(crate) fn request(row: Row, group: &GroupId) -> Result<JoinRequest, Fault> {
     let mut fields = Fields::from(row);
     let (user, message, at) = (fields.user()?, fields.text()?, fields.millis()?);
     Ok(JoinRequest { group: group.clone(), user, message, at })
@@ -236,11 +230,12 @@ pub(crate) async fn acquainted(
     user: &UserId,
     others: &[UserId],
 ) -> Result<Vec<bool>, StoreError> {
+    let me = [Value::from(user.as_str())];
     let mut known: BTreeSet<UserId> = [user.clone()].into();
     let keys: Vec<_> =
         others.iter().map(|other| values![ConversationId::private(user, other).as_str()]).collect();
     let talks = "SELECT conversation_id FROM members WHERE user_id = ? AND conversation_id IN {}";
-    for (sql, params) in looking(talks, &values![user.as_str()], &keys) {
+    for (sql, params) in looking(talks, &me, &keys) {
         for row in core.rows(&sql, params).await? {
             known.extend(Fields::from(row).conversation()?.peer_of(user));
         }
@@ -249,264 +244,10 @@ pub(crate) async fn acquainted(
     let shares = "SELECT DISTINCT b.user_id FROM group_members a \
          JOIN conversations c ON c.id = CONCAT('sg_', a.group_id) AND c.end_at IS NULL \
          JOIN group_members b ON b.group_id = a.group_id WHERE a.user_id = ? AND b.user_id IN {}";
-    for (sql, params) in looking(shares, &values![user.as_str()], &keys) {
+    for (sql, params) in looking(shares, &me, &keys) {
         for row in core.rows(&sql, params).await? {
             known.insert(Fields::from(row).user()?);
         }
     }
     Ok(others.iter().map(|other| known.contains(other)).collect())
-}
-
-/// A change to a group that waits for its turn.
-pub(crate) struct GroupAct {
-    pub(crate) id: GroupId,
-    pub(crate) asker: Asker,
-    pub(crate) about: About,
-    pub(crate) decide: Decide,
-}
-
-/// Decides about a group and does what was decided.
-pub(crate) async fn change(
-    core: &Core,
-    it: GroupAct,
-) -> Result<Result<Decided, Reason>, StoreError> {
-    let GroupAct { id, asker, about, decide } = it;
-    let mut open = Open::Undecided(decide);
-    let mut tries = core.tries();
-    loop {
-        match attempt(core, &id, &asker, &about, &mut open).await {
-            Ok(Ok(decided)) => {
-                core.announce(&told(&decided, &asker));
-                return Ok(Ok(decided));
-            }
-            Ok(Err(reason)) => return Ok(Err(reason)),
-            Err(fault) => tries.again(fault).await?,
-        }
-    }
-}
-
-/// A decision is asked for once. Tried again, it holds as long as what it was made on does.
-enum Open {
-    Undecided(Decide),
-    Decided(Box<(GroupFacts, Result<Decision, Reason>)>),
-    Lost,
-}
-
-impl Open {
-    fn decide(&mut self, facts: &GroupFacts) -> Result<Result<Decision, Reason>, Fault> {
-        let decision = match std::mem::replace(self, Self::Lost) {
-            Self::Undecided(decide) => decide(facts),
-            Self::Decided(made) if made.0 == *facts => made.1,
-            _ => {
-                let others = "the group changed while the database was away: ask again";
-                return Err(Fault::Unknown(others.into()));
-            }
-        };
-        *self = Self::Decided(Box::new((facts.clone(), decision.clone())));
-        Ok(decision)
-    }
-}
-
-async fn attempt(
-    core: &Core,
-    id: &GroupId,
-    asker: &Asker,
-    about: &About,
-    open: &mut Open,
-) -> Result<Result<Decided, Reason>, Fault> {
-    let mut act = core.begin().await?;
-    let facts = facts(&mut act, id, asker, about).await?;
-    let decision = match open.decide(&facts)? {
-        Ok(decision) => decision,
-        Err(reason) => {
-            act.roll_back().await?;
-            return Ok(Err(reason));
-        }
-    };
-    let decided = write(&mut act, id, asker, &facts, decision).await?;
-    act.commit().await?;
-    Ok(Ok(decided))
-}
-
-async fn facts(
-    act: &mut Act,
-    id: &GroupId,
-    asker: &Asker,
-    about: &About,
-) -> Result<GroupFacts, Fault> {
-    let conversation = id.conversation();
-    let sql = "SELECT max_seq, change_seq FROM conversations WHERE id = ? FOR UPDATE";
-    let row = act.rows(sql, values![conversation.as_str()]).await?.into_iter().next();
-    let (mut head, mut change_seq) = (Seq::ZERO, Seq::ZERO);
-    if let Some(row) = row {
-        let mut fields = Fields::from(row);
-        (head, change_seq) = (fields.seq()?, fields.seq()?);
-    }
-    let group = load(act, &[id.clone()].into()).await?.remove(id);
-    let group = group.map(Arc::unwrap_or_clone);
-    let places: BTreeSet<(GroupId, UserId)> =
-        about.users.iter().chain([&asker.user]).map(|user| (id.clone(), user.clone())).collect();
-    let mut members = BTreeMap::new();
-    if group.as_ref().is_some_and(|group| group.ended.is_none()) {
-        let found = load_members(act, &places).await?;
-        members = found.into_iter().map(|((_, user), member)| (user, member)).collect();
-    }
-    let keys: Vec<_> =
-        places.iter().map(|(id, user)| values![id.as_str(), user.as_str()]).collect();
-    let sql = "SELECT user_id, message, at FROM join_requests WHERE (group_id, user_id) IN {}";
-    let mut requests = BTreeMap::new();
-    for row in act.look(sql, &keys).await? {
-        let request = request(row, id)?;
-        requests.insert(request.user.clone(), request);
-    }
-    let sql = "SELECT user_id, muted_until FROM mutes WHERE (group_id, user_id) IN {}";
-    let mut mutes: BTreeMap<UserId, Millis> = BTreeMap::new();
-    for row in act.look(sql, &keys).await? {
-        let mut fields = Fields::from(row);
-        mutes.insert(fields.user()?, fields.millis()?);
-    }
-    let mut code_is_taken = false;
-    if let Some(code) = &about.code {
-        let sql = "SELECT 1 FROM join_codes WHERE code = ?";
-        code_is_taken = !act.rows(sql, values![code.as_str()]).await?.is_empty();
-    }
-    Ok(GroupFacts { group, members, requests, mutes, code_is_taken, head, change_seq })
-}
-
-async fn write(
-    act: &mut Act,
-    id: &GroupId,
-    asker: &Asker,
-    facts: &GroupFacts,
-    decision: Decision,
-) -> Result<Decided, Fault> {
-    let Decision { group, joined, left, mutes, changed, asked, settled, changes } = decision;
-    let conversation = id.conversation();
-    let changes = number(&conversation, facts.change_seq, asker, changes);
-    let change_seq = changes.last().map_or(facts.change_seq, |change| change.seq);
-    write_group(act, facts, &group, change_seq).await?;
-    write_codes(act, facts.group.as_ref(), &group).await?;
-    let progress = Progress::joined(facts.head);
-    let comers = joined.iter().map(|(member, window)| (&member.user, *window));
-    cursors::open_windows(act, &conversation, comers, progress).await?;
-    let came: Vec<UserId> = joined.iter().map(|(member, _)| member.user.clone()).collect();
-    forget(act, "mutes", id, came.iter().filter(|user| facts.mutes.contains_key(user))).await?;
-    let rows = mutes.iter().map(|(user, at)| values![id.as_str(), user.as_str(), at.0]).collect();
-    let sql = "INSERT INTO mutes (group_id, user_id, muted_until) VALUES {} \
-         ON DUPLICATE KEY UPDATE muted_until = VALUES(muted_until)";
-    act.write(sql, rows).await?;
-    for (user, edge) in &left {
-        cursors::close_window(act, user, &conversation, *edge).await?;
-    }
-    forget(act, "group_members", id, left.iter().map(|(user, _)| user)).await?;
-    let members = joined.iter().map(|(member, _)| member).chain(&changed);
-    let rows = members.map(|member| member_values(id, member)).collect();
-    let sql = format!(
-        "INSERT INTO group_members (group_id, {MEMBER}) VALUES {{}} ON DUPLICATE KEY UPDATE \
-         joined_at = VALUES(joined_at), join_seq = VALUES(join_seq), \
-         came_after = VALUES(came_after), inviter = VALUES(inviter), \
-         muted_until = VALUES(muted_until)",
-    );
-    act.write(&sql, rows).await?;
-    let rows = asked
-        .iter()
-        .map(|it| values![id.as_str(), it.user.as_str(), &it.message, it.at.0])
-        .collect();
-    let sql = "INSERT INTO join_requests (group_id, user_id, message, at) VALUES {} \
-         ON DUPLICATE KEY UPDATE message = VALUES(message), at = VALUES(at)";
-    act.write(sql, rows).await?;
-    forget(act, "join_requests", id, settled.iter()).await?;
-    let rows = changes.iter().map(|change| row::change_values(change)).collect();
-    let sql = format!("INSERT INTO changes (conversation_id, {}) VALUES {{}}", row::CHANGE);
-    act.write(&sql, rows).await?;
-    let is_new = |request: &JoinRequest| !facts.requests.contains_key(&request.user);
-    let asked = asked.into_iter().filter(is_new).collect();
-    let settled = settled.iter().filter_map(|user| facts.requests.get(user).cloned()).collect();
-    Ok(Decided { group: Arc::new(group), joined: came, asked, settled, changes })
-}
-
-/// Gives changes the next places.
-pub(crate) fn number(
-    conversation: &ConversationId,
-    after: Seq,
-    asker: &Asker,
-    kinds: Vec<ChangeKind>,
-) -> Vec<Arc<Change>> {
-    let mut seq = after;
-    let numbered = kinds.into_iter().map(|kind| {
-        seq = seq.next();
-        let (conversation, by) = (conversation.clone(), asker.user.clone());
-        Arc::new(Change { conversation, seq, by, at: asker.at, kind })
-    });
-    numbered.collect()
-}
-
-async fn write_group(
-    act: &mut Act,
-    facts: &GroupFacts,
-    group: &Group,
-    change_seq: Seq,
-) -> Result<(), Fault> {
-    let conversation = group.id.conversation();
-    let end = row::edge_values(group.ended.map(|ended| ended.edge));
-    if facts.group.is_none() {
-        let mut row = values![conversation.as_str(), facts.head.0, change_seq.0, 0];
-        row.extend(end);
-        let sql = "INSERT INTO conversations (id, max_seq, change_seq, newest_at, end_seq, \
-             end_change_seq, end_at) VALUES (?, ?, ?, ?, ?, ?, ?)";
-        act.run(sql, row).await?;
-    } else {
-        let mut params = values![change_seq.0];
-        params.extend(end);
-        params.extend(values![conversation.as_str()]);
-        let sql = "UPDATE conversations SET change_seq = ?, end_seq = ?, end_change_seq = ?, \
-             end_at = ? WHERE id = ?";
-        act.run(sql, params).await?;
-    }
-    let columns = "id, name, introduction, announcement, avatar, extra, creator, owner, admins, \
-         joining, history, is_muted, members, requests, code, code_at, created_at, updated_at, \
-         is_dismissed";
-    let sets: Vec<String> = columns
-        .split(", ")
-        .skip(1)
-        .map(str::trim)
-        .map(|column| format!("{column} = VALUES({column})"))
-        .collect();
-    let sql = format!(
-        "INSERT INTO chat_groups ({columns}) VALUES {{}} ON DUPLICATE KEY UPDATE {}",
-        sets.join(", "),
-    );
-    act.write(&sql, vec![group_values(group)]).await
-}
-
-/// The code leads to the group as long as it goes on.
-async fn write_codes(act: &mut Act, before: Option<&Group>, group: &Group) -> Result<(), Fault> {
-    let old = before.filter(|before| before.ended.is_none()).map(|before| &before.code);
-    let new = Some(&group.code).filter(|_| group.ended.is_none());
-    if old == new {
-        return Ok(());
-    }
-    if let Some(code) = old {
-        act.run("DELETE FROM join_codes WHERE code = ?", values![code.as_str()]).await?;
-    }
-    if let Some(code) = new {
-        let sql = "INSERT INTO join_codes (code, group_id) VALUES (?, ?)";
-        act.run(sql, values![code.as_str(), group.id.as_str()]).await?;
-    }
-    Ok(())
-}
-
-/// Deletes people's rows of a table that is kept by group and user.
-async fn forget(
-    act: &mut Act,
-    table: &str,
-    id: &GroupId,
-    users: impl Iterator<Item = &UserId>,
-) -> Result<(), Fault> {
-    let keys: Vec<_> = users.map(|user| values![id.as_str(), user.as_str()]).collect();
-    let sql = format!("DELETE FROM {table} WHERE (group_id, user_id) IN {{}}");
-    for (sql, params) in looking(&sql, &[], &keys) {
-        act.run(sql, params).await?;
-    }
-    Ok(())
 }

@@ -7,8 +7,8 @@
 //! - `fault`, `pool`, `sql`, `row`: what can go wrong, connections, statements, rows
 //! - `act`: a transaction whose outcome can be found out
 //! - `committer`: the queue of a conversation's writes
-//! - `append`, `groups`, `recall`: what is decided under the lock of a conversation
-//! - `cursors`, `accounts`: what is not
+//! - `append`, `groups`, `group_acts`, `recall`: what is decided under the lock of a conversation
+//! - `cursors`, `standings`, `accounts`: what is not
 //! - `read`: everything that only reads
 //! - `core`: what the tasks share
 
@@ -19,6 +19,7 @@ mod committer;
 mod core;
 mod cursors;
 mod fault;
+mod group_acts;
 mod groups;
 mod options;
 mod pool;
@@ -27,6 +28,7 @@ mod recall;
 mod row;
 mod schema;
 mod sql;
+mod standings;
 
 use std::future::ready;
 use std::hash::{BuildHasher, RandomState};
@@ -56,9 +58,10 @@ use self::committer::{Committer, Work};
 use self::core::{Core, closed};
 use self::cursors::Move;
 use self::fault::Fault;
-use self::groups::GroupAct;
+use self::group_acts::GroupAct;
 use self::pool::Pool;
 use self::recall::RecallAct;
+use self::standings::Look;
 
 pub use self::options::MySqlOptions;
 
@@ -78,6 +81,7 @@ pub struct MySql {
     committers: Vec<mpsc::UnboundedSender<Work>>,
     waiting_bytes: Arc<AtomicUsize>,
     mover: mpsc::UnboundedSender<Move>,
+    looks: mpsc::UnboundedSender<Look>,
     hasher: RandomState,
 }
 
@@ -96,14 +100,17 @@ impl MySql {
             sender
         });
         let committers = committers.collect();
-        let (mover, moves) = mpsc::unbounded_channel();
-        tokio::spawn(cursors::mover(Arc::clone(&core), moves));
+        let (mover, asked) = mpsc::unbounded_channel();
+        tokio::spawn(cursors::mover(Arc::clone(&core), asked));
+        let (looks, looked) = mpsc::unbounded_channel();
+        tokio::spawn(standings::looker(Arc::clone(&core), looked));
         let store = Arc::new(Self {
             core,
             runtime: Handle::current(),
             committers,
             waiting_bytes,
             mover,
+            looks,
             hasher: RandomState::new(),
         });
         tokio::spawn(look_after(Arc::downgrade(&store)));
@@ -179,7 +186,7 @@ impl Store for MySql {
             return Box::pin(ready(Err(busy)));
         }
         let conversation = draft.conversation.clone();
-        let prepared = Prepared::new(draft);
+        let prepared = Box::new(Prepared::new(draft));
         self.waiting_bytes.fetch_add(prepared.bytes(), Ordering::Relaxed);
         self.submit(&conversation, |answer| Work::Append(prepared, answer))
     }
@@ -190,6 +197,17 @@ impl Store for MySql {
 
     fn message(&self, id: MessageId) -> Stored<'_, Option<Arc<Message>>> {
         self.ask(async move |core| read::message(&core, id).await)
+    }
+
+    fn message_or_before(&self, id: MessageId) -> Stored<'_, Option<Arc<Message>>> {
+        if let Some(message) = self.core.heard.get(&id) {
+            return Box::pin(ready(Ok(Some(message))));
+        }
+        self.message(id)
+    }
+
+    fn heard(&self, message: &Arc<Message>) {
+        self.core.hear(message);
     }
 
     fn messages(
@@ -249,8 +267,12 @@ impl Store for MySql {
         user: &UserId,
         conversation: &ConversationId,
     ) -> Stored<'_, Option<Standing>> {
+        let (answer, standing) = oneshot::channel();
         let place = (user.clone(), conversation.clone());
-        self.ask(async move |core| cursors::standing_of(&core, &place).await)
+        if self.looks.send((place, answer)).is_err() {
+            return Box::pin(ready(Err(closed())));
+        }
+        Box::pin(async move { standing.await.unwrap_or_else(|_| Err(closed())) })
     }
 
     fn standings(
@@ -260,7 +282,7 @@ impl Store for MySql {
         limit: usize,
     ) -> Stored<'_, Vec<Standing>> {
         let (user, after) = (user.clone(), after.cloned());
-        self.ask(async move |core| cursors::standings(&core, &user, after.as_ref(), limit).await)
+        self.ask(async move |core| standings::standings(&core, &user, after.as_ref(), limit).await)
     }
 
     fn advance(
@@ -282,8 +304,8 @@ impl Store for MySql {
     ) -> Stored<'_, u64> {
         let place = (user.clone(), conversation.clone());
         self.ask(async move |core| {
-            let up_to = cursors::quiet_up_to(&core, &place, *range.end()).await?;
-            let before = cursors::quiet_up_to(&core, &place, range.start().previous()).await?;
+            let up_to = standings::quiet_up_to(&core, &place, *range.end()).await?;
+            let before = standings::quiet_up_to(&core, &place, range.start().previous()).await?;
             Ok(up_to.saturating_sub(before))
         })
     }
@@ -295,7 +317,7 @@ impl Store for MySql {
         change: SettingsChange,
     ) -> Stored<'_, Option<Settings>> {
         let place = (user.clone(), conversation.clone());
-        self.change(async move |core| cursors::choose(&core, place, change).await)
+        self.change(async move |core| standings::choose(&core, place, change).await)
     }
 
     fn change_group(
@@ -366,6 +388,19 @@ impl Store for MySql {
     fn user(&self, id: &UserId) -> Stored<'_, Option<Arc<User>>> {
         let id = id.clone();
         self.ask(async move |core| accounts::get(&core, &id).await)
+    }
+
+    fn user_exists<'a>(&'a self, id: &'a UserId) -> Stored<'a, bool> {
+        if self.core.people.get(id).is_some() {
+            return Box::pin(ready(Ok(true)));
+        }
+        Box::pin(async move {
+            let exists = self.user(id).await?.is_some();
+            if exists {
+                self.core.people.insert(id.clone(), ());
+            }
+            Ok(exists)
+        })
     }
 
     fn update_profile(&self, id: &UserId, change: ProfileChange) -> Stored<'_, Option<Profile>> {

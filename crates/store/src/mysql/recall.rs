@@ -12,9 +12,9 @@ use nexo_chat::store::{Asker, MayRecall, RecallFacts, StoreError};
 use super::act::Act;
 use super::core::Core;
 use super::fault::{Fault, damaged};
-use super::groups;
 use super::row::{self, Fields, MESSAGE};
 use super::sql::values;
+use super::{group_acts, groups};
 
 /// A recall that waits for its turn.
 pub(crate) struct RecallAct {
@@ -92,7 +92,7 @@ async fn attempt(
     act.run(sql, values![asker.user.as_str(), asker.at.0, place.0, place.1]).await?;
     let (seq, sender) = (message.seq, message.sender.clone());
     let kind = ChangeKind::Recalled { message: id, seq, sender };
-    let changes = groups::number(conversation, change_seq, asker, vec![kind]);
+    let changes = group_acts::number(conversation, change_seq, asker, vec![kind]);
     let rows = changes.iter().map(|change| row::change_values(change)).collect();
     let sql = format!("INSERT INTO changes (conversation_id, {}) VALUES {{}}", row::CHANGE);
     act.write(&sql, rows).await?;

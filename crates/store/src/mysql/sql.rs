@@ -74,7 +74,7 @@ mod tests {
     #[test]
     fn lists_to_look_for_repeat_their_last_thing() {
         let keys: Vec<Vec<Value>> = (1..=3_u64).map(|key| values![key]).collect();
-        let found: Vec<_> = looking("a IN {}", &values![9_u64], &keys).collect();
+        let found: Vec<_> = looking("a IN {}", &[Value::from(9_u64)], &keys).collect();
         assert_eq!(found.len(), 1);
         assert_eq!(found[0].0, "a IN (?,?,?,?)");
         assert_eq!(values_of(&found[0].1), [9, 1, 2, 3, 3]);
