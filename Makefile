@@ -5,13 +5,16 @@ ROUNDS ?= 20
 CASES ?= 200000
 export CARGO_TERM_COLOR ?= auto
 
-.PHONY: help run test tools check fmt gen fuzz schemathesis bench growth crash release
+.PHONY: help run cluster test tools check fmt gen fuzz schemathesis bench growth crash release
 
 help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
 
 run: ## build and start the server on http://127.0.0.1:8080, data in ./data
 	$(CARGO) run --release --bin nexo -- serve
+
+cluster: release ## MariaDB, Redis and three nodes on this machine, on ports 8081 to 8083: PORT=8081
+	scripts/cluster
 
 test: check tools ## everything that must hold
 	$(CARGO) test --workspace --locked
