@@ -17,6 +17,7 @@ cluster: release ## MariaDB, Redis and three nodes on this machine, on ports 808
 	scripts/cluster
 
 test: check tools ## everything that must hold
+	scripts/check-deploy
 	$(CARGO) test --workspace --locked
 
 tools: ## install what the tests need beside Rust
