@@ -5,7 +5,7 @@ ROUNDS ?= 20
 CASES ?= 200000
 export CARGO_TERM_COLOR ?= auto
 
-.PHONY: help run test tools check fmt gen fuzz schemathesis bench growth crash release
+.PHONY: help run cluster test tools check fmt gen fuzz schemathesis bench growth crash release
 
 help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -13,7 +13,11 @@ help: ## this list
 run: ## build and start the server on http://127.0.0.1:8080, data in ./data
 	$(CARGO) run --release --bin nexo -- serve
 
+cluster: release ## MariaDB, Redis and three nodes on this machine, on ports 8081 to 8083: PORT=8081
+	scripts/cluster
+
 test: check tools ## everything that must hold
+	scripts/check-deploy
 	$(CARGO) test --workspace --locked
 	scripts/test-nodes
 

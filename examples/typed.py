@@ -1,4 +1,5 @@
 """Two people talk, in the typed dialect: python3 examples/typed.py http://127.0.0.1:8080
+With a second address, Bob is there instead: two nodes of one cluster.
 
 Needs the package `websockets`. Made from docs/protocol/typed.md alone.
 """
@@ -6,19 +7,20 @@ import asyncio, json, secrets, sys, urllib.request
 
 import websockets
 
-SERVER = sys.argv[1] if len(sys.argv) > 1 else "http://127.0.0.1:8080"
+SERVERS = sys.argv[1:] or ["http://127.0.0.1:8080"]
+ALICES, BOBS = SERVERS[0], SERVERS[-1]
 
 
-def post(path, body):
-    request = urllib.request.Request(SERVER + path, json.dumps(body).encode(), method="POST")
+def post(server, path, body):
+    request = urllib.request.Request(server + path, json.dumps(body).encode(), method="POST")
     with urllib.request.urlopen(request) as answer:
         return json.load(answer)["data"]
 
 
-def somebody(name):
+def somebody(server, name):
     user_id, password = f"{name}-{secrets.token_hex(4)}", secrets.token_hex(16)
-    post("/user/register", {"user_id": user_id, "nickname": name, "password": password})
-    login = post("/auth/login", {"user_id": user_id, "password": password, "platform_id": 5})
+    post(server, "/user/register", {"user_id": user_id, "nickname": name, "password": password})
+    login = post(server, "/auth/login", {"user_id": user_id, "password": password, "platform_id": 5})
     return user_id, login["token"]
 
 
@@ -30,9 +32,9 @@ async def hear(socket, kind):
 
 
 async def main():
-    (alice, alices_token), (bob, bobs_token) = somebody("alice"), somebody("bob")
-    address = SERVER.replace("http", "ws", 1) + "/ws"
-    async with websockets.connect(address) as a, websockets.connect(address) as b:
+    (alice, alices_token), (bob, bobs_token) = somebody(ALICES, "alice"), somebody(BOBS, "bob")
+    a_address, b_address = (server.replace("http", "ws", 1) + "/ws" for server in (ALICES, BOBS))
+    async with websockets.connect(a_address) as a, websockets.connect(b_address) as b:
         for socket, token in ((a, alices_token), (b, bobs_token)):
             await socket.send(json.dumps({"type": "AUTH", "token": token}))
             await hear(socket, "RESEND_DONE")

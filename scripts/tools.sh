@@ -1,10 +1,11 @@
 #!/bin/sh
-# Installs what the tests need beside Rust: Python with `websockets` for the examples, and MariaDB,
-# Redis and OpenSSL, which tests start themselves. The packages' own services are not started.
+# Installs what the tests need beside Rust: Python with `websockets` for the examples and `yaml` for
+# deploy/, and MariaDB, Redis and OpenSSL, which tests start themselves. The packages' own services are not started.
 set -eu
 PATH=$PATH:/usr/sbin:/sbin
 missing=
 python3 -c 'import websockets' 2>/dev/null || missing="$missing python3 python3-websockets"
+python3 -c 'import yaml' 2>/dev/null || missing="$missing python3 python3-yaml"
 command -v mariadbd >/dev/null && command -v mariadb >/dev/null ||
     missing="$missing mariadb-server mariadb-client"
 command -v redis-server >/dev/null && command -v redis-cli >/dev/null ||

@@ -33,6 +33,7 @@ fn every_path_the_documents_name_exists() {
         "ARCHITECTURE.md",
         "CONTRIBUTING.md",
         "docs/operating.md",
+        "docs/cluster.md",
         "docs/testing.md",
         "docs/protocol/typed.md",
         "docs/protocol/numbered.md",
@@ -51,7 +52,8 @@ fn every_path_the_documents_name_exists() {
 
 #[test]
 fn links_between_documents_lead_somewhere() {
-    for document in ["README.md", "docs/operating.md", "docs/protocol/typed.md"] {
+    for document in ["README.md", "docs/operating.md", "docs/cluster.md", "docs/protocol/typed.md"]
+    {
         let folder = Path::new(document).parent().expect("a folder");
         for link in read(document).split("](").skip(1) {
             let target = link.split(')').next().expect("a target");
