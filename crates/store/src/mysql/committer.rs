@@ -54,6 +54,8 @@ impl Committer {
                 Some(Work::Append(prepared, answer)) => {
                     let (drafts, answers) = self.batch(prepared, answer, &mut put_back);
                     self.store(&drafts, answers).await;
+                    // Those who were answered may have more to say, which then goes together.
+                    tokio::task::yield_now().await;
                 }
                 // Whoever asked may be gone; that undoes nothing.
                 Some(Work::Group(act, answer)) => {

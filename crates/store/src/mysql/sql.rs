@@ -1,11 +1,13 @@
-//! Statements with lists. The number of things in a list is rounded up to a power of two, so that a
-//! connection prepares few of them: lists to look for repeat their last thing, rows to insert are
-//! cut into pieces.
+//! Statements with lists. Few sizes of lists are used, so that a connection prepares few statements:
+//! lists to look for repeat their last thing up to a power of two, rows to insert are cut into two
+//! pieces, of which one has a multiple of sixteen.
 
 use mysql_async::{Params, Value};
 
 /// Things in a list at most.
 pub(crate) const LIST_MAX: usize = 256;
+/// Rows come in multiples of this, and the rest.
+const PIECE: usize = 16;
 
 /// A list of rows of so many values, as it stands in the statement.
 fn list(rows: usize, width: usize) -> String {
@@ -40,11 +42,10 @@ pub(crate) fn writing(sql: &str, rows: Vec<Vec<Value>>) -> Vec<(String, Params)>
     let mut left = rows.len();
     let mut rows = rows.into_iter();
     while left > 0 {
-        let size = match left.next_power_of_two() {
-            size if size == left => size,
-            size => size / 2,
+        let size = match left / PIECE * PIECE {
+            0 => left,
+            size => size.min(LIST_MAX),
         };
-        let size = size.min(LIST_MAX);
         let values: Vec<Value> = rows.by_ref().take(size).flatten().collect();
         statements.push((sql.replace("{}", &wide(size, width)), Params::Positional(values)));
         left -= size;
@@ -81,13 +82,19 @@ mod tests {
     }
 
     #[test]
-    fn rows_to_write_are_cut_into_powers_of_two() {
-        let rows: Vec<Vec<Value>> = (1..=7_u64).map(|n| values![n, n]).collect();
-        let pieces = writing("VALUES {}", rows);
-        let sizes: Vec<_> = pieces.iter().map(|(_, params)| values_of(params).len() / 2).collect();
-        assert_eq!(sizes, [4, 2, 1]);
-        assert_eq!(pieces[1].0, "VALUES (?,?),(?,?)");
-        let all: Vec<u64> = pieces.iter().flat_map(|(_, params)| values_of(params)).collect();
-        assert_eq!(all, [1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7]);
+    fn rows_to_write_are_cut_into_two_pieces() {
+        for (count, expect) in
+            [(1, &[1][..]), (7, &[7]), (16, &[16]), (50, &[48, 2]), (259, &[256, 3])]
+        {
+            let rows: Vec<Vec<Value>> = (0..count).map(|n| values![n, n]).collect();
+            let pieces = writing("VALUES {}", rows);
+            let sizes: Vec<_> =
+                pieces.iter().map(|(_, params)| values_of(params).len() / 2).collect();
+            assert_eq!(sizes, expect);
+            let all: Vec<u64> = pieces.iter().flat_map(|(_, params)| values_of(params)).collect();
+            assert_eq!(all, (0..count).flat_map(|n| [n, n]).collect::<Vec<_>>());
+        }
+        let two = writing("VALUES {}", vec![values![1_u64, 1_u64], values![2_u64, 2_u64]]);
+        assert_eq!(two[0].0, "VALUES (?,?),(?,?)");
     }
 }
