@@ -289,7 +289,7 @@ impl GroupAct {
 }
 
 /// What a decision about a group needs to know, as it is inside the atomic act.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct GroupFacts {
     /// The group, if there is or was one.
     pub group: Option<Group>,

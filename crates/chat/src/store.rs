@@ -73,11 +73,12 @@ pub struct RecallFacts<'a> {
     pub is_member: bool,
 }
 
-/// Decides on a recall. Pure: it runs inside the atomic act.
-pub type MayRecall = Box<dyn FnOnce(RecallFacts<'_>) -> Result<(), Reason> + Send>;
+/// Decides on a recall. Pure: it runs inside the atomic act, again if that has to be tried again.
+pub type MayRecall = Box<dyn Fn(RecallFacts<'_>) -> Result<(), Reason> + Send + Sync>;
 
-/// Decides what becomes of a group. Pure: it runs inside the atomic act.
-pub type Decide = Box<dyn FnOnce(&GroupFacts) -> Result<Decision, Reason> + Send>;
+/// Decides what becomes of a group. Pure: it runs inside the atomic act, again if that has to be
+/// tried again.
+pub type Decide = Box<dyn Fn(&GroupFacts) -> Result<Decision, Reason> + Send + Sync>;
 
 /// What a decision about a group asks about.
 #[derive(Clone, Debug, Default)]

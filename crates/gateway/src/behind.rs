@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use nexo_chat::command::Event;
 use nexo_chat::ids::ConversationId;
@@ -21,8 +21,8 @@ const PAGE: usize = 200;
 /// Messages of a group that are kept back; further ones are brought from the store instead.
 const KEPT_MAX: usize = 1000;
 const PAUSE: Duration = Duration::from_millis(50);
-/// Looks without finding what is lacking before the store has to bring everything.
-const LOOKS_MAX: u32 = 100;
+/// If what is lacking is not found in this time, the store has to bring everything.
+const WITHIN: Duration = Duration::from_secs(5);
 
 /// What is kept back, by conversation.
 #[derive(Default)]
@@ -95,7 +95,8 @@ impl Behind {
 
 /// Reads what is lacking, then lets go what was kept back.
 pub(crate) async fn catch_up(delivery: Arc<Delivery>, conversation: ConversationId) {
-    for look in 0.. {
+    let until = Instant::now() + WITHIN;
+    loop {
         let Some(store) = delivery.store() else { return };
         if let Err(error) = learn(&delivery, &*store, &conversation).await {
             tracing::debug!(target: "nexo::push", %error, "what changed cannot be read yet");
@@ -105,7 +106,7 @@ pub(crate) async fn catch_up(delivery: Arc<Delivery>, conversation: Conversation
             let mut wakes = Wakes::default();
             let still = left.iter().position(|event| !delivery.let_go(event, &mut wakes));
             left.drain(..still.unwrap_or(left.len()));
-            if look >= LOOKS_MAX {
+            if Instant::now() >= until {
                 left.drain(..).for_each(|event| delivery.miss(&event));
             }
         }
@@ -118,8 +119,8 @@ pub(crate) async fn catch_up(delivery: Arc<Delivery>, conversation: Conversation
 }
 
 /// Hears the changes that are not known yet.
-async fn learn(
-    delivery: &Arc<Delivery>,
+pub(crate) async fn learn(
+    delivery: &Delivery,
     store: &dyn Store,
     conversation: &ConversationId,
 ) -> Result<(), StoreError> {
@@ -127,7 +128,7 @@ async fn learn(
         let changes = store.changes(conversation, known, PAGE).await?;
         let is_last = changes.len() < PAGE;
         let mut members = 0;
-        if let Some(id) = conversation.group() {
+        if let (Some(id), false) = (conversation.group(), changes.is_empty()) {
             members = store.group(&id).await?.map_or(0, |group| group.members);
         }
         let events = changes.into_iter();

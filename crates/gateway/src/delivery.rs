@@ -22,7 +22,7 @@ use crate::groups::{Groups, Knows, people};
 use crate::measure::Measures;
 use crate::outbox::{Frame, Pushed};
 use crate::recalls::Recalls;
-use crate::relearn;
+use crate::relearn::{self, Relearning, Why};
 use crate::roster::Roster;
 use crate::wakes::Wakes;
 
@@ -38,6 +38,8 @@ pub struct Delivery {
     pub recalls: Arc<Recalls>,
     /// What waits for the news of who may hear it.
     pub behind: Behind,
+    /// Whether sockets are looking again.
+    pub relearning: Relearning,
     /// The domain, for what has to be looked up. It holds this in turn.
     pub chat: Weak<Chat>,
     /// Itself, for what goes on after an event was heard.
@@ -247,6 +249,13 @@ impl Delivery {
         }
     }
 
+    /// Lets every socket look whether it lacks something.
+    pub(crate) fn look_again(&self, why: Why) {
+        if let (Some(me), true) = (self.me.upgrade(), self.relearning.is_wanted()) {
+            self.runtime.spawn(relearn::relearn(me, why));
+        }
+    }
+
     /// The store, as long as there is one.
     pub(crate) fn store(&self) -> Option<Arc<dyn Store>> {
         self.chat.upgrade().map(|chat| Arc::clone(&chat.store))
@@ -271,32 +280,37 @@ impl Delivery {
     /// Nobody here heard the group until now: what was said elsewhere before this node was known to
     /// hear it has to be brought.
     fn begin_to_hear(&self, change: &Change) {
-        let (ChangeKind::Joined { users, .. }, conversation) = (&change.kind, &change.conversation)
-        else {
+        let (ChangeKind::Joined { .. }, conversation) = (&change.kind, &change.conversation) else {
             return;
         };
         let (Some(me), true) = (self.me.upgrade(), self.groups.known(conversation).is_some())
         else {
             return;
         };
-        let (users, conversation) = (users.clone(), conversation.clone());
+        let conversation = conversation.clone();
         self.runtime.spawn(async move {
             let Some(chat) = me.chat.upgrade() else { return };
-            if !chat.bus.tune_in(vec![conversation.clone()]).await {
-                return;
-            }
-            for user in users {
-                let Ok(Some(it)) = chat.store.standing(&user, &conversation).await else {
-                    continue;
-                };
-                let delivered = it.cursors.delivered.max(it.window.min.previous());
-                if it.visible_max() > delivered {
-                    me.roster.each_of(&user, |connection| {
-                        connection.miss(&conversation, delivered.next());
-                    });
-                }
+            if chat.bus.tune_in(vec![conversation.clone()]).await {
+                me.bring(&chat, &conversation).await;
             }
         });
+    }
+
+    /// Lets everybody here who hears a group have what was said and done before it was heard here.
+    async fn bring(&self, chat: &Chat, conversation: &ConversationId) {
+        let learnt = behind::learn(self, &*chat.store, conversation).await;
+        for connection in self.groups.who_hears(conversation) {
+            match chat.store.standing(&connection.user, conversation).await {
+                Ok(Some(it)) if learnt.is_ok() => {
+                    let delivered = it.cursors.delivered.max(it.window.min.previous());
+                    if it.visible_max() > delivered {
+                        connection.miss(conversation, delivered.next());
+                    }
+                }
+                // What it lacks cannot be found out now: a new connection starts from the store.
+                _ => connection.end(Reason::ShuttingDown),
+            }
+        }
     }
 
     /// Lets newcomers hear before they are told, and leavers until they are.
@@ -420,9 +434,6 @@ impl Listener for Delivery {
     }
 
     fn lost(&self) {
-        let Some(chat) = self.chat.upgrade() else { return };
-        let mut sockets = Vec::new();
-        self.roster.each(|connection| sockets.push(Arc::clone(connection)));
-        self.runtime.spawn(relearn::relearn(chat, Arc::clone(&self.groups), sockets));
+        self.look_again(Why::Heard);
     }
 }

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
 use nexo_chat::Chat;
+use nexo_chat::bus::Listener;
 use nexo_chat::ids::ConnectionId;
 use nexo_wire::dialect::Limits;
 use tokio::runtime::Handle;
@@ -15,6 +16,7 @@ use crate::groups::Groups;
 use crate::measure::Measures;
 use crate::options::Options;
 use crate::recalls::Recalls;
+use crate::relearn::Relearning;
 use crate::roster::Roster;
 
 /// One node's sockets and what they need.
@@ -29,6 +31,8 @@ pub struct Gateway {
     pub roster: Arc<Roster>,
     /// Who of them hears which group.
     pub groups: Arc<Groups>,
+    /// Puts events into their outboxes.
+    pub(crate) delivery: Arc<Delivery>,
     /// What was recalled a moment ago.
     pub recalls: Arc<Recalls>,
     /// What is counted.
@@ -51,18 +55,20 @@ impl Gateway {
         let measures = Arc::new(Measures::default());
         let groups = Arc::new(Groups::new(Arc::clone(&chat.bus)));
         let recalls = Arc::new(Recalls::default());
-        chat.bus.subscribe(Arc::new_cyclic(|me| Delivery {
+        let delivery = Arc::new_cyclic(|me| Delivery {
             roster: Arc::clone(&roster),
             groups: Arc::clone(&groups),
             rules: chat.rules.groups,
             recalls: Arc::clone(&recalls),
             behind: Behind::default(),
+            relearning: Relearning::default(),
             chat: Arc::downgrade(&chat),
             me: Weak::clone(me),
             runtime: Handle::current(),
             clock: Arc::clone(&chat.clock),
             measures: Arc::clone(&measures),
-        }));
+        });
+        chat.bus.subscribe(Arc::clone(&delivery) as Arc<dyn Listener>);
         let mut upper = [0; 4];
         chat.dice.fill(&mut upper);
         let first = u64::from(u32::from_be_bytes(upper)) << 32;
@@ -72,6 +78,7 @@ impl Gateway {
             options,
             roster,
             groups,
+            delivery,
             recalls,
             measures,
             metrics_page,

@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::time::Duration;
 
 use nexo_chat::bus::Bus;
 use nexo_chat::ids::{ConnectionId, ConversationId, Seq};
@@ -14,6 +15,8 @@ use nexo_chat::{Chat, Error, sync};
 use crate::connection::Connection;
 
 const SHARDS: usize = 32;
+/// Between two looks at what others are changing, longer each time.
+const PAUSE: Duration = Duration::from_millis(2);
 
 type Shard = RwLock<HashMap<ConversationId, Heard>>;
 
@@ -37,6 +40,8 @@ pub struct Ear {
     pub min: Seq,
     /// The first change they see.
     pub change_min: Seq,
+    /// The newest change when it was known that they hear it.
+    since: Seq,
 }
 
 /// Groups and the sockets that hear them.
@@ -108,7 +113,7 @@ impl Groups {
         is_so: impl FnOnce() -> bool,
     ) -> bool {
         let Window { min, change_min, .. } = window;
-        let ear = Ear { connection: Arc::clone(connection), min, change_min };
+        let ear = Ear { connection: Arc::clone(connection), min, change_min, since: known };
         let mut shard = self.shard(conversation).write().unwrap_or_else(PoisonError::into_inner);
         if !is_so() {
             return true;
@@ -168,6 +173,33 @@ impl Groups {
         self.drop_ear(conversation, connection);
     }
 
+    /// A socket's owner was not in the group any more after a change; they may have come back since.
+    fn remove_before(&self, conversation: &ConversationId, connection: &Connection, change: Seq) {
+        let is_older = {
+            let shard = self.shard(conversation).read().unwrap_or_else(PoisonError::into_inner);
+            let ear = shard.get(conversation).and_then(|heard| heard.ears.get(&connection.id));
+            ear.is_some_and(|ear| ear.since <= change)
+        };
+        if is_older {
+            self.remove(conversation, connection);
+        }
+    }
+
+    /// The groups that are heard here.
+    pub(crate) fn heard(&self) -> Vec<ConversationId> {
+        let shards = self.shards.iter().map(|it| it.read().unwrap_or_else(PoisonError::into_inner));
+        shards.flat_map(|shard| shard.keys().cloned().collect::<Vec<_>>()).collect()
+    }
+
+    /// The sockets that hear a group.
+    pub(crate) fn who_hears(&self, conversation: &ConversationId) -> Vec<Arc<Connection>> {
+        let mut sockets = Vec::new();
+        self.with(conversation, Seq::ZERO, |ears| {
+            sockets.extend(ears.values().map(|ear| Arc::clone(&ear.connection)));
+        });
+        sockets
+    }
+
     /// The group ended.
     pub fn close(&self, conversation: &ConversationId) {
         self.endings.fetch_add(1, Ordering::SeqCst);
@@ -214,14 +246,20 @@ impl Groups {
     /// Lets a socket hear the groups its owner is in, and nothing of what they blocked. It must be
     /// in the roster already: whatever changes while this reads is heard there, and read again.
     pub async fn attend(&self, chat: &Chat, connection: &Arc<Connection>) -> Result<(), Error> {
-        loop {
+        for look in 0.. {
+            tokio::time::sleep(PAUSE * look).await; // others are changing what is read here
             let (unsettled, endings) = (connection.unsettled(), self.endings());
             let (mut blocked, mut groups, mut is_new) = (HashSet::new(), Vec::new(), true);
             for standing in sync::standings(chat, &connection.user).await? {
                 // Whoever was put out meanwhile hears nothing more, not even until the next look.
                 is_new &= self.place(&standing, connection, || unsettled == connection.unsettled());
-                if standing.is_active() && standing.conversation.group().is_some() {
-                    groups.push(standing.conversation.clone());
+                if standing.conversation.group().is_some() {
+                    if standing.is_active() {
+                        groups.push(standing.conversation.clone());
+                    } else {
+                        let Standing { conversation, change_seq, .. } = &standing;
+                        self.remove_before(conversation, connection, *change_seq);
+                    }
                 }
                 if standing.settings.receive == Receive::Blocked {
                     blocked.insert(standing.conversation);
@@ -231,13 +269,19 @@ impl Groups {
             if endings != self.endings() {
                 self.leave_ended(chat, connection).await?;
             }
-            // What is published elsewhere before this returns, the catch-up that follows brings.
-            self.bus.tune_in(groups).await;
-            if is_new && unsettled == connection.unsettled() {
+            // Messages that are published elsewhere before this returns, the catch-up that follows
+            // brings; for changes one has to look again.
+            let was_deaf = self.bus.tune_in(groups.clone()).await;
+            for group in groups.iter().filter(|group| self.known(group).is_none()) {
+                self.bus.tune_out(group); // its last ear has gone meanwhile
+            }
+            if unsettled != connection.unsettled() {
+                self.forget(connection);
+            } else if is_new && !was_deaf {
                 return Ok(());
             }
-            self.forget(connection);
         }
+        Ok(())
     }
 
     fn endings(&self) -> u64 {

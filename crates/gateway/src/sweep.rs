@@ -9,17 +9,24 @@ use nexo_chat::Reason;
 use crate::connection::Connection;
 use crate::gateway::Gateway;
 use crate::outbox::Frame;
+use crate::relearn::Why;
 
 const EVERY: Duration = Duration::from_millis(500);
+/// While other nodes cannot be heard, one looks what they did this often.
+const SILENCE_TICKS: u64 = 30;
 
 /// Looks at every socket until the gateway goes down.
 pub async fn sweep(gateway: Arc<Gateway>) {
     let mut ticks = tokio::time::interval(EVERY);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-    loop {
+    for tick in 1_u64.. {
         tokio::select! {
             _ = ticks.tick() => gateway.roster.each(|connection| look(&gateway, connection)),
             () = gateway.drained() => return,
+        }
+        // Ends and messages of other nodes are not heard now, so they are looked for.
+        if tick.is_multiple_of(SILENCE_TICKS) && gateway.chat.bus.health().is_err() {
+            gateway.delivery.look_again(Why::Silence);
         }
     }
 }

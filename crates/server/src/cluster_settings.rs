@@ -91,12 +91,13 @@ impl Cluster {
 /// An address as it may be shown: without the password in it.
 pub(crate) fn shown(url: &str) -> String {
     let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
+    let rest = rest.split('?').next().unwrap_or_default();
     match rest.rsplit_once('@') {
         Some((secret, rest)) => {
             let user = secret.split(':').next().unwrap_or_default();
             format!("{scheme}://{user}:…@{rest}")
         }
-        None => url.to_owned(),
+        None => format!("{scheme}://{rest}"),
     }
 }
 
@@ -111,6 +112,7 @@ mod tests {
             ("mysql://db/nexo", "mysql://db/nexo"),
             ("mysql://nexo:a@b:c@db:3306/nexo", "mysql://nexo:…@db:3306/nexo"),
             ("redis://:secret@cache", "redis://:…@cache"),
+            ("redis://cache/0?password=secret", "redis://cache/0"),
         ] {
             assert_eq!(shown(url), expect);
         }

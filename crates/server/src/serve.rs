@@ -51,10 +51,12 @@ async fn run(config: &Config) -> anyhow::Result<()> {
     writeln!(std::io::stdout(), "Nexo is listening on http://{address}")?;
     tracing::info!(%address, data = config.data, store = shown(&config.store), "listening");
     listen::listen(Arc::clone(&gateway), listener, router).await;
+    // What is still being saved is told to the others before this node leaves them.
+    let closed = store.close().await;
     if let Some(redis) = redis {
         redis.leave().await;
     }
-    store.close().await.context("the store did not close cleanly")?;
+    closed.context("the store did not close cleanly")?;
     tracing::info!("stopped");
     Ok(())
 }

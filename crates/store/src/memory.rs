@@ -169,7 +169,12 @@ impl State {
     }
 
     /// The message as it is now, and the change unless it was recalled before.
-    fn recall(&mut self, id: MessageId, asker: &Asker, may: MayRecall) -> Result<Recalled, Reason> {
+    fn recall(
+        &mut self,
+        id: MessageId,
+        asker: &Asker,
+        may: &MayRecall,
+    ) -> Result<Recalled, Reason> {
         let (message, fingerprint) = self.ids.get(&id).cloned().ok_or(Reason::MessageNotFound)?;
         let group = message.conversation.group();
         let is_member = group
@@ -339,7 +344,7 @@ impl Store for Memory {
         let _order = self.order.lock().unwrap_or_else(PoisonError::into_inner);
         let outcome = {
             let mut state = self.state();
-            if state.closed { Err(closed()) } else { Ok(state.recall(id, &asker, may)) }
+            if state.closed { Err(closed()) } else { Ok(state.recall(id, &asker, &may)) }
         };
         if let (Ok(Ok((_, Some(change)))), Some(listener)) = (&outcome, self.listener.get()) {
             let members = self.state().members_of(&change.conversation);
@@ -459,7 +464,7 @@ impl Store for Memory {
             if state.closed {
                 Err(closed())
             } else {
-                Ok(state.change_group(id, &asker, about, decide))
+                Ok(state.change_group(id, &asker, about, &decide))
             }
         };
         if let (Ok(Ok(decided)), Some(listener)) = (&outcome, self.listener.get()) {

@@ -138,27 +138,29 @@ impl Clerk {
         if wanted == 0 {
             return;
         }
-        if self.renew().await.is_none() {
+        let Some(has_vanished) = self.renew().await else {
             node.renewal.wanted.fetch_max(wanted, Ordering::SeqCst);
             return;
-        }
+        };
         node.renewal.has_begun.store(true, Ordering::SeqCst);
-        if wanted == 2 {
+        if wanted == 2 || has_vanished {
             node.lost();
         }
     }
 
-    async fn renew(&mut self) -> Option<()> {
+    /// Tells whether something had vanished that was written before: nobody knew to tell it then.
+    async fn renew(&mut self) -> Option<bool> {
         let (users, groups) = (self.node.own.users(), self.node.own.groups());
+        let mut has_vanished = false;
         for users in users.chunks(LOT) {
-            self.renew_places(users).await?;
+            has_vanished |= self.renew_places(users).await?;
             self.take_turns().await;
         }
         for groups in groups.chunks(LOT) {
-            self.renew_groups(groups).await?;
+            has_vanished |= self.renew_groups(groups).await?;
             self.take_turns().await;
         }
-        Some(())
+        Some(has_vanished)
     }
 
     /// Does what came meanwhile.
@@ -173,7 +175,7 @@ impl Clerk {
         self.run(&mut errands).await;
     }
 
-    async fn renew_places(&self, users: &[UserId]) -> Option<()> {
+    async fn renew_places(&self, users: &[UserId]) -> Option<bool> {
         let node = &self.node;
         let (mut round, mut unnumbered, mut claims) = (node.round(), node.round(), Vec::new());
         for held in users.iter().flat_map(|user| node.own.places(user)) {
@@ -184,17 +186,17 @@ impl Clerk {
                 claims.push(held.place);
             }
         }
-        self.write(round.lot).await?;
+        let has_vanished = self.write(round.lot).await?.iter().step_by(2).any(is_new);
         let answers = self.write(unnumbered.lot).await?;
         for (place, answer) in claims.into_iter().zip(answers) {
             if let Some((order, _)) = routes::claimed(&place.user, answer) {
                 node.own.number(&place, order);
             }
         }
-        Some(())
+        Some(has_vanished)
     }
 
-    async fn renew_groups(&self, groups: &[ConversationId]) -> Option<()> {
+    async fn renew_groups(&self, groups: &[ConversationId]) -> Option<bool> {
         let node = &self.node;
         let groups: Vec<ConversationId> =
             groups.iter().filter(|group| node.own.hears(group)).cloned().collect();
@@ -202,14 +204,22 @@ impl Clerk {
         for group in &groups {
             round.tune_in(group);
         }
-        self.write(round.lot).await?;
+        let answers = self.write(round.lot).await?;
+        let written = groups.iter().zip(answers.iter().step_by(2));
+        let mut gone = written.filter(|(_, answer)| is_new(answer));
+        let has_vanished = gone.any(|(group, _)| node.own.is_registered(group));
         node.own.registered(&groups);
-        Some(())
+        Some(has_vanished)
     }
 
     async fn write(&self, lot: Lot) -> Option<Vec<redis::Value>> {
         self.node.breaker.run(lot, self.node.options.call_timeout).await
     }
+}
+
+/// Whether Redis says that this was not there.
+fn is_new(answer: &redis::Value) -> bool {
+    *answer == redis::Value::Int(1)
 }
 
 /// Takes everything of this node out of Redis, as far as it can be reached.

@@ -90,6 +90,11 @@ impl Own {
         }
     }
 
+    /// Whether Redis was told that a group is heard here.
+    pub(crate) fn is_registered(&self, group: &ConversationId) -> bool {
+        self.all_groups().get(group).copied().unwrap_or_default()
+    }
+
     /// A group is not heard here any more; whether it was.
     pub(crate) fn tune_out(&self, group: &ConversationId) -> bool {
         self.all_groups().remove(group).is_some()

@@ -167,7 +167,7 @@ pub(crate) fn change(
     id: &GroupId,
     asker: &Asker,
     about: About,
-    decide: Decide,
+    decide: &Decide,
 ) -> Result<Result<Decided, Reason>, Fault> {
     let facts = facts(pending, id, asker, about)?;
     let decision = match decide(&facts) {

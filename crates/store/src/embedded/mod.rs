@@ -223,7 +223,7 @@ impl Store for Embedded {
         asker: Asker,
         may: MayRecall,
     ) -> Stored<'_, Result<Arc<Message>, Reason>> {
-        self.submit(CHANGE_BYTES, move |pending| recall::recall(pending, id, &asker, may))
+        self.submit(CHANGE_BYTES, move |pending| recall::recall(pending, id, &asker, &may))
     }
 
     fn mentions(
@@ -305,7 +305,7 @@ impl Store for Embedded {
     ) -> Stored<'static, Result<Decided, Reason>> {
         let id = id.clone();
         let bytes = CHANGE_BYTES * (1 + about.users.len());
-        self.submit(bytes, move |pending| groups::change(pending, &id, &asker, about, decide))
+        self.submit(bytes, move |pending| groups::change(pending, &id, &asker, about, &decide))
     }
 
     fn group(&self, id: &GroupId) -> Stored<'_, Option<Arc<Group>>> {

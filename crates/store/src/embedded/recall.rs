@@ -22,7 +22,7 @@ pub(crate) fn recall(
     pending: &mut Pending<'_>,
     id: MessageId,
     asker: &Asker,
-    may: MayRecall,
+    may: &MayRecall,
 ) -> Result<Result<Arc<Message>, Reason>, Fault> {
     let known = match pending.decided().messages.get(&id) {
         Some(known) => Some(known.clone()),

@@ -59,7 +59,7 @@ impl State {
         id: &GroupId,
         asker: &Asker,
         about: About,
-        decide: Decide,
+        decide: &Decide,
     ) -> Result<Decided, Reason> {
         let facts = self.facts(id, asker, about);
         let decision = decide(&facts)?;

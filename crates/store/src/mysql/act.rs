@@ -187,9 +187,14 @@ pub(crate) struct Tries {
 impl Tries {
     /// Returns when it is time to try again, or with the error if it is not worth it.
     pub(crate) async fn again(&mut self, fault: Fault) -> Result<(), StoreError> {
+        Ok(self.again_or(fault).await?)
+    }
+
+    /// The same, with the fault itself.
+    pub(crate) async fn again_or(&mut self, fault: Fault) -> Result<(), Fault> {
         match fault {
-            Fault::Unknown(_) | Fault::Damaged(_) => return Err(fault.into()),
-            _ if Instant::now() >= self.until => return Err(fault.into()),
+            Fault::Unknown(_) | Fault::Damaged(_) => return Err(fault),
+            _ if Instant::now() >= self.until => return Err(fault),
             Fault::Again(_) | Fault::Taken(_) | Fault::Away(_) => {}
         }
         // Those who were in each other's way should not meet again.

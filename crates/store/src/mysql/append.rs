@@ -11,7 +11,7 @@ use nexo_chat::ids::{ConversationId, GroupId, MessageId, Millis, Seq, UserId};
 use nexo_chat::membership::{Group, GroupMember};
 use nexo_chat::model::{Draft, Fingerprint, Kept, Message};
 use nexo_chat::policy::group::may_speak;
-use nexo_chat::store::{Appended, StoreError};
+use nexo_chat::store::Appended;
 
 use super::act::Act;
 use super::core::Core;
@@ -43,6 +43,11 @@ impl Prepared {
         let content = &self.draft.content;
         let extra = content.extra.iter().map(|(key, value)| key.len() + value.len());
         256 + content.body.len() + extra.sum::<usize>() + content.mentions.len() * UserId::LEN_MAX
+    }
+
+    /// Where to.
+    pub(crate) fn conversation(&self) -> &ConversationId {
+        &self.draft.conversation
     }
 
     fn place(&self) -> Place {
@@ -93,7 +98,7 @@ struct Rows {
 ///
 /// Almost no message was stored before, and the database notices one that was: so whether they were
 /// is looked up only if one of them looks like it, or once that happened.
-pub(crate) async fn append(core: &Core, drafts: &[Prepared]) -> Result<Done, StoreError> {
+pub(crate) async fn append(core: &Core, drafts: &[Prepared]) -> Result<Done, Fault> {
     let mut tries = core.tries();
     let mut looks_up = drafts.iter().any(|it| core.recent.get(&it.id).is_some());
     loop {
@@ -110,7 +115,7 @@ pub(crate) async fn append(core: &Core, drafts: &[Prepared]) -> Result<Done, Sto
             Fault::Taken(_) if !looks_up => looks_up = true,
             fault => {
                 looks_up = true; // an attempt whose answer was lost may be what is found now
-                tries.again(fault).await?;
+                tries.again_or(fault).await?;
             }
         }
     }
@@ -119,7 +124,7 @@ pub(crate) async fn append(core: &Core, drafts: &[Prepared]) -> Result<Done, Sto
 async fn attempt(core: &Core, drafts: &[Prepared], looks_up: bool) -> Result<Done, Fault> {
     make_conversations(core, drafts).await?;
     let mut act = core.begin().await?;
-    let mut facts = gather(&mut act, drafts, looks_up).await?;
+    let mut facts = gather(core, &mut act, drafts, looks_up).await?;
     let (mut rows, mut done) = (Rows::default(), Done::default());
     for prepared in drafts {
         let outcome = facts.decide(prepared, &mut rows, &mut done.kept);
@@ -164,7 +169,12 @@ async fn make_conversations(core: &Core, drafts: &[Prepared]) -> Result<(), Faul
     Ok(())
 }
 
-async fn gather(act: &mut Act, drafts: &[Prepared], looks_up: bool) -> Result<Facts, Fault> {
+async fn gather(
+    core: &Core,
+    act: &mut Act,
+    drafts: &[Prepared],
+    looks_up: bool,
+) -> Result<Facts, Fault> {
     let mut facts = Facts::default();
     let all: BTreeSet<&str> = drafts.iter().map(|it| it.draft.conversation.as_str()).collect();
     let all: Vec<_> = all.into_iter().map(|conversation| values![conversation]).collect();
@@ -176,6 +186,13 @@ async fn gather(act: &mut Act, drafts: &[Prepared], looks_up: bool) -> Result<Fa
         let (seq, change_seq) = (fields.seq()?, fields.seq()?);
         let head = Head { seq, change_seq, newest_at: fields.millis()? };
         facts.heads.insert(conversation, head);
+    }
+    let lost = drafts.iter().map(|it| &it.draft.conversation);
+    let lost = lost.filter(|it| it.group().is_none() && !facts.heads.contains_key(*it));
+    let lost: Vec<ConversationId> = lost.cloned().collect();
+    if !lost.is_empty() {
+        core.forget_made(&lost); // somebody took the row away
+        return Err(Fault::Again("a conversation is gone".into()));
     }
     if looks_up {
         let ids: BTreeSet<[u8; 16]> = drafts.iter().map(|it| it.id.0).collect();

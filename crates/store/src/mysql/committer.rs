@@ -3,17 +3,20 @@
 //! A conversation always has the same committer, so what is asked one after the other here is done
 //! one after the other. Several of them work at once, each in a transaction of its own.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use nexo_chat::Reason;
+use nexo_chat::ids::ConversationId;
 use nexo_chat::model::Message;
 use nexo_chat::store::{Appended, Decided, StoreError};
 use tokio::sync::{mpsc, oneshot};
 
 use super::append::{self, Done, Prepared};
 use super::core::Core;
+use super::fault::Fault;
 use super::group_acts::{self, GroupAct};
 use super::recall::{self, RecallAct};
 
@@ -53,7 +56,9 @@ impl Committer {
             match next {
                 Some(Work::Append(prepared, answer)) => {
                     let (drafts, answers) = self.batch(prepared, answer, &mut put_back);
-                    self.store(&drafts, answers).await;
+                    let began = Instant::now();
+                    self.store(drafts, answers).await;
+                    self.core.meters.commit_seconds.record(began.elapsed());
                     // Those who were answered may have more to say, which then goes together.
                     tokio::task::yield_now().await;
                 }
@@ -101,13 +106,32 @@ impl Committer {
         (drafts, answers)
     }
 
-    /// Stores a batch, tells of it, and answers.
-    async fn store(&self, drafts: &[Prepared], answers: Vec<Answer<Appended>>) {
-        let began = Instant::now();
-        match append::append(&self.core, drafts).await {
+    /// Stores a batch. If something stands in the way of one of its conversations, the others go
+    /// without it.
+    async fn store(&self, drafts: Vec<Prepared>, answers: Vec<Answer<Appended>>) {
+        let first = drafts[0].conversation();
+        let is_one = drafts.iter().all(|it| it.conversation() == first);
+        let done = append::append(&self.core, &drafts).await;
+        if let (false, Err(Fault::Again(_) | Fault::Damaged(_))) = (is_one, &done) {
+            let mut apart: BTreeMap<ConversationId, (Vec<_>, Vec<_>)> = BTreeMap::new();
+            for (draft, answer) in drafts.into_iter().zip(answers) {
+                let part = apart.entry(draft.conversation().clone()).or_default();
+                part.0.push(draft);
+                part.1.push(answer);
+            }
+            for (drafts, answers) in apart.into_values() {
+                self.answer(append::append(&self.core, &drafts).await, answers);
+            }
+        } else {
+            self.answer(done, answers);
+        }
+    }
+
+    /// Tells of what became durable, and answers.
+    fn answer(&self, done: Result<Done, Fault>, answers: Vec<Answer<Appended>>) {
+        match done {
             Ok(Done { outcomes, kept }) => {
                 let meters = &self.core.meters;
-                meters.commit_seconds.record(began.elapsed());
                 #[allow(clippy::cast_precision_loss, reason = "a batch is bounded")]
                 meters.batch_messages.record(kept.len() as f64);
                 meters.saved.increment(kept.len() as u64);
@@ -119,7 +143,8 @@ impl Committer {
                 }
             }
             Err(error) => {
-                tracing::warn!(target: "nexo::store", %error, messages = drafts.len(), "not saved");
+                let messages = answers.len();
+                tracing::warn!(target: "nexo::store", %error, messages, "not saved");
                 let error = error.to_string();
                 for answer in answers {
                     drop(answer.send(Err(StoreError::Unavailable(error.clone().into()))));

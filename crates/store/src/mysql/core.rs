@@ -112,6 +112,12 @@ impl Core {
         all.iter().filter(|conversation| !made.contains(*conversation)).cloned().collect()
     }
 
+    /// These have no row after all.
+    pub(crate) fn forget_made(&self, these: &[ConversationId]) {
+        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        made.retain(|conversation| !these.contains(conversation));
+    }
+
     /// These have a row; rows are never deleted.
     pub(crate) fn are_made(&self, these: Vec<ConversationId>) {
         let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);

@@ -32,13 +32,11 @@ pub(crate) async fn change(
     core: &Core,
     it: GroupAct,
 ) -> Result<Result<Decided, Reason>, StoreError> {
-    let GroupAct { id, asker, about, decide } = it;
-    let mut open = Open::Undecided(decide);
     let mut tries = core.tries();
     loop {
-        match attempt(core, &id, &asker, &about, &mut open).await {
+        match attempt(core, &it).await {
             Ok(Ok(decided)) => {
-                core.announce(&told(&decided, &asker));
+                core.announce(&told(&decided, &it.asker));
                 return Ok(Ok(decided));
             }
             Ok(Err(reason)) => return Ok(Err(reason)),
@@ -47,38 +45,11 @@ pub(crate) async fn change(
     }
 }
 
-/// A decision is asked for once. Tried again, it holds as long as what it was made on does.
-enum Open {
-    Undecided(Decide),
-    Decided(Box<(GroupFacts, Result<Decision, Reason>)>),
-    Lost,
-}
-
-impl Open {
-    fn decide(&mut self, facts: &GroupFacts) -> Result<Result<Decision, Reason>, Fault> {
-        let decision = match std::mem::replace(self, Self::Lost) {
-            Self::Undecided(decide) => decide(facts),
-            Self::Decided(made) if made.0 == *facts => made.1,
-            _ => {
-                let others = "the group changed while the database was away: ask again";
-                return Err(Fault::Unknown(others.into()));
-            }
-        };
-        *self = Self::Decided(Box::new((facts.clone(), decision.clone())));
-        Ok(decision)
-    }
-}
-
-async fn attempt(
-    core: &Core,
-    id: &GroupId,
-    asker: &Asker,
-    about: &About,
-    open: &mut Open,
-) -> Result<Result<Decided, Reason>, Fault> {
+async fn attempt(core: &Core, it: &GroupAct) -> Result<Result<Decided, Reason>, Fault> {
+    let GroupAct { id, asker, about, decide } = it;
     let mut act = core.begin().await?;
     let facts = facts(&mut act, id, asker, about).await?;
-    let decision = match open.decide(&facts)? {
+    let decision = match decide(&facts) {
         Ok(decision) => decision,
         Err(reason) => {
             act.roll_back().await?;

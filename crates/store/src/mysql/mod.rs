@@ -72,7 +72,7 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// How long the names of transactions are kept.
 const FORGET_ACTS: &str =
     "DELETE FROM acts WHERE at < CURRENT_TIMESTAMP - INTERVAL 1 HOUR LIMIT 10000";
-const FORGET_EVERY: u64 = 600;
+const FORGET_EVERY: u64 = 5;
 
 /// A store in a database.
 pub struct MySql {
@@ -172,10 +172,10 @@ async fn look_after(store: std::sync::Weak<MySql>) {
             }
             lease.plain("SELECT 1").await
         };
-        if let Err(error) = looked.await {
-            let error: Fault = error;
-            tracing::debug!(target: "nexo::store", %error, "the database does not answer");
-        }
+        let looked: Result<(), Fault> = looked.await;
+        // Others at the same work may be in the way, which is no trouble.
+        let trouble = looked.err().filter(|fault| matches!(fault, Fault::Away(_)));
+        store.core.pool.note(trouble.as_ref());
     }
 }
 
@@ -457,6 +457,10 @@ impl Store for MySql {
     }
 
     fn health(&self) -> Result<(), StoreError> {
+        let is_open = !self.core.closed.load(Ordering::SeqCst);
+        if is_open && self.has_stopped() {
+            return Err(StoreError::Poisoned("a part of the store has stopped".into()));
+        }
         match self.core.pool.trouble() {
             Some(error) => Err(StoreError::Unavailable(error.into())),
             None => Ok(()),
@@ -483,6 +487,12 @@ impl Store for MySql {
 }
 
 impl MySql {
+    /// Whether one of those who work for it is gone.
+    fn has_stopped(&self) -> bool {
+        let committers = self.committers.iter().any(mpsc::UnboundedSender::is_closed);
+        committers || self.mover.is_closed() || self.looks.is_closed()
+    }
+
     /// Returns when everything that was asked before is done.
     async fn pass(&self) {
         let passed = self.committers.iter().map(|committer| {

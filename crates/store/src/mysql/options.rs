@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// What the operator chooses, and what tests turn.
-#[derive(Clone, Debug)]
+/// What the operator chooses, and what tests turn. The address may hold a password, so none of it is
+/// shown.
+#[derive(Clone)]
 pub struct MySqlOptions {
     /// `mysql://user:password@host:port/database`.
     pub url: String,

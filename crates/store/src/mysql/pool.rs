@@ -9,19 +9,25 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use mysql_async::prelude::Queryable;
-use mysql_async::{Conn, Opts, OptsBuilder, Params, Row, SslOpts};
+use mysql_async::{Conn, Opts, OptsBuilder, Params, Row, ServerError, SslOpts};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::fault::Fault;
 use super::options::MySqlOptions;
 
-/// Statements a connection keeps prepared. Lists come in sizes of powers of two, so there are few.
-const STATEMENTS: usize = 256;
+/// Statements a connection keeps prepared. Lists come in few sizes, so there are few.
+const STATEMENTS: usize = 100;
+/// A connection that was idle for longer is not used again: the database ends it after a minute.
+const IDLE_MAX: Duration = Duration::from_secs(30);
+/// Connecting may take so long, however long it took to be allowed to.
+const CONNECT_WITHIN: Duration = Duration::from_secs(2);
+/// The database is going down, or ended this connection.
+const ENDING: [u16; 4] = [1053, 1077, 1079, 1927];
 
 pub(crate) struct Pool {
     opts: Opts,
-    idle: Mutex<Vec<(u64, Conn)>>,
+    idle: Mutex<Vec<Idle>>,
     permits: Arc<Semaphore>,
     /// Raised when a connection broke: older idle ones are broken too, most likely.
     generation: AtomicU64,
@@ -29,6 +35,13 @@ pub(crate) struct Pool {
     statement: Duration,
     /// Why the last connection could not be made.
     trouble: Mutex<Option<String>>,
+}
+
+/// A connection that nobody uses, of which generation, and since when.
+struct Idle {
+    conn: Conn,
+    generation: u64,
+    since: Instant,
 }
 
 impl Pool {
@@ -46,7 +59,9 @@ impl Pool {
             .stmt_cache_size(STATEMENTS)
             .setup(vec![
                 "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED",
-                "SET SESSION sql_mode = 'STRICT_ALL_TABLES', SESSION innodb_lock_wait_timeout = 4",
+                "SET SESSION sql_mode = 'STRICT_ALL_TABLES', SESSION innodb_lock_wait_timeout = 2",
+                // A node that is cut off in a transaction holds its locks for no longer than this.
+                "SET SESSION wait_timeout = 60",
             ]);
         Ok(Arc::new(Self {
             opts: opts.into(),
@@ -66,23 +81,24 @@ impl Pool {
         let permit = timeout_at(by, Arc::clone(&self.permits).acquire_owned()).await;
         let permit = permit.map_err(busy)?.map_err(|error| Fault::Away(error.into()))?;
         let generation = self.generation.load(Ordering::SeqCst);
-        let (generation, conn) = match self.idle_one(generation) {
-            Some(idle) => idle,
-            None => (generation, self.connect(by).await?),
+        let conn = match self.idle_one(generation) {
+            Some(conn) => conn,
+            None => self.connect(by.max(Instant::now() + CONNECT_WITHIN)).await?,
         };
         Ok(Lease {
             conn: Some(conn),
             generation,
             in_transaction: false,
+            statement: self.statement,
             pool: Arc::clone(self),
             permit,
         })
     }
 
-    fn idle_one(&self, generation: u64) -> Option<(u64, Conn)> {
+    fn idle_one(&self, generation: u64) -> Option<Conn> {
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
-        idle.retain(|(its, _)| *its == generation);
-        idle.pop()
+        idle.retain(|it| it.generation == generation && it.since.elapsed() < IDLE_MAX);
+        idle.pop().map(|it| it.conn)
     }
 
     async fn connect(&self, by: Instant) -> Result<Conn, Fault> {
@@ -90,7 +106,13 @@ impl Pool {
             Ok(made) => made.map_err(|error| Fault::Away(error.into())),
             Err(_) => Err(Fault::Away("no connection to the database in time".into())),
         };
-        let trouble = made.as_ref().err().map(ToString::to_string);
+        self.note(made.as_ref().err());
+        made
+    }
+
+    /// Notes whether the database answers.
+    pub(crate) fn note(&self, trouble: Option<&Fault>) {
+        let trouble = trouble.map(ToString::to_string);
         let mut known = self.trouble.lock().unwrap_or_else(PoisonError::into_inner);
         match (&*known, &trouble) {
             (None, Some(error)) => {
@@ -100,7 +122,6 @@ impl Pool {
             _ => {}
         }
         *known = trouble;
-        made
     }
 
     /// Why there are no connections, if there are none.
@@ -115,7 +136,8 @@ impl Pool {
 
     fn give_back(&self, generation: u64, conn: Conn) {
         if generation == self.generation.load(Ordering::SeqCst) {
-            self.idle.lock().unwrap_or_else(PoisonError::into_inner).push((generation, conn));
+            let idle = Idle { conn, generation, since: Instant::now() };
+            self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(idle);
         }
     }
 }
@@ -125,12 +147,19 @@ pub(crate) struct Lease {
     conn: Option<Conn>,
     generation: u64,
     in_transaction: bool,
+    /// How long a statement may take.
+    statement: Duration,
     pool: Arc<Pool>,
     #[expect(dead_code, reason = "held, not read")]
     permit: OwnedSemaphorePermit,
 }
 
 impl Lease {
+    /// Lets statements take longer from now on.
+    pub(crate) fn be_patient(&mut self, statement: Duration) {
+        self.statement = statement;
+    }
+
     /// Does something with the connection, in time.
     async fn call<T, F>(&mut self, work: impl FnOnce(Conn) -> F) -> Result<T, Fault>
     where
@@ -139,24 +168,27 @@ impl Lease {
         let Some(conn) = self.conn.take() else {
             return Err(Fault::Away("the connection to the database broke".into()));
         };
-        let fault = match timeout(self.pool.statement, work(conn)).await {
+        let fault = match timeout(self.statement, work(conn)).await {
             Ok((conn, Ok(answer))) => {
                 self.conn = Some(conn);
                 return Ok(answer);
             }
             Ok((conn, Err(error))) => {
                 // Whoever is told no can go on asking, unless the database is going down.
-                if !error.is_fatal() {
+                let is_ending = |told: &ServerError| ENDING.contains(&told.code);
+                let is_broken = match &error {
+                    mysql_async::Error::Server(told) => is_ending(told),
+                    _ => true,
+                };
+                if !is_broken {
                     self.conn = Some(conn);
+                    return Err(Fault::from(error));
                 }
                 Fault::from(error)
             }
             Err(_) => Fault::Away("the database did not answer in time".into()),
         };
-        if matches!(fault, Fault::Away(_)) {
-            self.conn = None;
-            self.pool.broke(self.generation);
-        }
+        self.pool.broke(self.generation);
         Err(fault)
     }
 

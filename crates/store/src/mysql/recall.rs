@@ -24,19 +24,11 @@ pub(crate) struct RecallAct {
     pub(crate) may: MayRecall,
 }
 
-/// What a permission was given on.
-#[derive(Clone, PartialEq)]
+/// What a permission is given on.
 struct Facts {
     message: Message,
     group: Option<Arc<Group>>,
     is_member: bool,
-}
-
-/// A permission is asked for once. Tried again, it holds as long as what it was given on does.
-enum Open {
-    Unasked(MayRecall),
-    Asked(Box<(Facts, Result<(), Reason>)>),
-    Lost,
 }
 
 type Recalled = (Arc<Message>, Option<(Arc<Change>, u32)>);
@@ -46,14 +38,13 @@ pub(crate) async fn recall(
     core: &Core,
     it: RecallAct,
 ) -> Result<Result<Arc<Message>, Reason>, StoreError> {
-    let RecallAct { id, conversation, asker, may } = it;
-    let mut open = Open::Unasked(may);
     let mut tries = core.tries();
     loop {
-        match attempt(core, id, &conversation, &asker, &mut open).await {
+        match attempt(core, &it).await {
             Ok(Ok((message, change))) => {
                 if let Some((change, members)) = change {
-                    core.announce(&[Kept::Change { change, origin: asker.origin, members }]);
+                    let origin = it.asker.origin;
+                    core.announce(&[Kept::Change { change, origin, members }]);
                 }
                 return Ok(Ok(message));
             }
@@ -63,20 +54,17 @@ pub(crate) async fn recall(
     }
 }
 
-async fn attempt(
-    core: &Core,
-    id: MessageId,
-    conversation: &ConversationId,
-    asker: &Asker,
-    open: &mut Open,
-) -> Result<Result<Recalled, Reason>, Fault> {
+async fn attempt(core: &Core, it: &RecallAct) -> Result<Result<Recalled, Reason>, Fault> {
+    let RecallAct { id, conversation, asker, may } = it;
     let mut act = core.begin().await?;
     let sql = "SELECT change_seq FROM conversations WHERE id = ? FOR UPDATE";
     let row = act.rows(sql, values![conversation.as_str()]).await?.into_iter().next();
     let row = row.ok_or_else(|| damaged("a conversation is gone"))?;
     let change_seq = Fields::from(row).seq()?;
-    let facts = gather(&mut act, id, &asker.user).await?;
-    if let Err(reason) = open.ask(&facts)? {
+    let facts = gather(&mut act, *id, &asker.user).await?;
+    let group = facts.group.as_deref().filter(|group| group.ended.is_none());
+    let asked = RecallFacts { message: &facts.message, group, is_member: facts.is_member };
+    if let Err(reason) = may(asked) {
         act.roll_back().await?;
         return Ok(Err(reason));
     }
@@ -91,7 +79,7 @@ async fn attempt(
     let place = (conversation.as_str(), message.seq.0);
     act.run(sql, values![asker.user.as_str(), asker.at.0, place.0, place.1]).await?;
     let (seq, sender) = (message.seq, message.sender.clone());
-    let kind = ChangeKind::Recalled { message: id, seq, sender };
+    let kind = ChangeKind::Recalled { message: *id, seq, sender };
     let changes = group_acts::number(conversation, change_seq, asker, vec![kind]);
     let rows = changes.iter().map(|change| row::change_values(change)).collect();
     let sql = format!("INSERT INTO changes (conversation_id, {}) VALUES {{}}", row::CHANGE);
@@ -114,22 +102,4 @@ async fn gather(act: &mut Act, id: MessageId, asker: &UserId) -> Result<Facts, F
         is_member = !groups::load_members(act, &BTreeSet::from([place])).await?.is_empty();
     }
     Ok(Facts { message, group, is_member })
-}
-
-impl Open {
-    fn ask(&mut self, facts: &Facts) -> Result<Result<(), Reason>, Fault> {
-        let allowed = match std::mem::replace(self, Self::Lost) {
-            Self::Unasked(may) => {
-                let group = facts.group.as_deref().filter(|group| group.ended.is_none());
-                may(RecallFacts { message: &facts.message, group, is_member: facts.is_member })
-            }
-            Self::Asked(asked) if asked.0 == *facts => asked.1,
-            _ => {
-                let others = "the message changed while the database was away: ask again";
-                return Err(Fault::Unknown(others.into()));
-            }
-        };
-        *self = Self::Asked(Box::new((facts.clone(), allowed)));
-        Ok(allowed)
-    }
 }

@@ -4,6 +4,7 @@
 //! 1970. Nothing here is a function of one database: MariaDB 10.6, MySQL 8 and TiDB know it all.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::fault::{Fault, damaged};
 use super::pool::{Lease, Pool};
@@ -157,16 +158,20 @@ const VERSIONS: &[&[&str]] = &[&[
         KEY by_time (at))",
 ]];
 
+/// A table with much in it takes its time to change.
+const CHANGE_WITHIN: Duration = Duration::from_hours(1);
+
 /// Brings the tables up to the newest version, one node at a time.
 pub(crate) async fn migrate(pool: &Arc<Pool>) -> Result<(), Fault> {
     let mut lease = pool.lease().await?;
-    let held = lease.rows("SELECT GET_LOCK(CONCAT('nexo.schema.', DATABASE()), 60)", ()).await?;
+    lease.be_patient(CHANGE_WITHIN);
+    let held = lease.rows("SELECT GET_LOCK(CONCAT('nexo.', SHA1(DATABASE())), 60)", ()).await?;
     let held = held.into_iter().next().map(|row| Fields::from(row).u64()).transpose()?;
     if held != Some(1) {
         return Err(Fault::Away("another node has been changing the tables for a minute".into()));
     }
     let migrated = upgrade(&mut lease).await;
-    lease.rows("SELECT RELEASE_LOCK(CONCAT('nexo.schema.', DATABASE()))", ()).await?;
+    lease.rows("SELECT RELEASE_LOCK(CONCAT('nexo.', SHA1(DATABASE())))", ()).await?;
     migrated
 }
 
