@@ -3,8 +3,10 @@
 //! - [`memory`]: the shortest correct reading of the contract; the oracle in property tests
 //! - [`embedded`]: the default engine, an LSM tree on the local disk with a single committer
 //! - [`mysql`]: a MySQL-protocol database, shared by many nodes
+//! - [`archive`]: everything a store keeps, on its way from one engine to another
 //! - [`conformance`]: the contract as named cases, run on every engine
 
+pub mod archive;
 pub mod conformance;
 pub mod embedded;
 pub mod memory;

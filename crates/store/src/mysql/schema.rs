@@ -11,7 +11,21 @@ use super::row::Fields;
 use super::sql::values;
 
 /// What each version adds.
-const VERSIONS: &[&[&str]] = &[&[
+const VERSIONS: &[&[&str]] = &[VERSION_1, VERSION_2];
+
+/// Who uses the database: see `nodes`.
+const VERSION_2: &[&str] = &[
+    "CREATE TABLE nodes (
+        id BINARY(16) NOT NULL,
+        at TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP,
+        PRIMARY KEY (id))",
+    "CREATE TABLE migrations (
+        role VARCHAR(16) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+        at TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP,
+        PRIMARY KEY (role))",
+];
+
+const VERSION_1: &[&str] = &[
     "CREATE TABLE conversations (
         id VARCHAR(132) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
         max_seq BIGINT UNSIGNED NOT NULL,
@@ -155,7 +169,14 @@ const VERSIONS: &[&[&str]] = &[&[
         at TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP,
         PRIMARY KEY (id),
         KEY by_time (at))",
-]];
+];
+
+/// Whether there are any tables of ours.
+pub(crate) async fn is_there(pool: &Arc<Pool>) -> Result<bool, Fault> {
+    let sql = "SELECT 1 FROM information_schema.tables \
+         WHERE table_schema = DATABASE() AND table_name = 'schema_versions'";
+    Ok(!pool.lease().await?.rows(sql, ()).await?.is_empty())
+}
 
 /// Brings the tables up to the newest version, one node at a time.
 pub(crate) async fn migrate(pool: &Arc<Pool>) -> Result<(), Fault> {

@@ -3,6 +3,8 @@
 #![allow(dead_code, reason = "each test uses its part")]
 #![allow(clippy::unwrap_used, reason = "only tests are here")]
 
+pub(crate) mod everything;
+
 use std::sync::Arc;
 
 use proptest::prelude::*;
