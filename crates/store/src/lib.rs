@@ -4,6 +4,7 @@
 //! - [`embedded`]: the default engine, an LSM tree on the local disk with a single committer
 //! - [`mysql`]: a MySQL-protocol database, shared by many nodes
 //! - [`archive`]: everything a store keeps, on its way from one engine to another
+//! - [`mini_im`]: the same from the tables of an older system
 //! - [`conformance`]: the contract as named cases, run on every engine
 
 pub mod archive;
@@ -11,6 +12,7 @@ pub mod conformance;
 pub mod embedded;
 pub mod memory;
 mod meters;
+pub mod mini_im;
 pub mod mysql;
 mod sign_ins;
 mod told;

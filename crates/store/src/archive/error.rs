@@ -31,6 +31,9 @@ pub enum ArchiveError {
     /// There is nothing to be moved.
     #[error("there is no data of Nexo in it: look at the address")]
     Missing,
+    /// The tables are not those of a mini-im.
+    #[error("it has no table {0}, so it is no database of mini-im: look at the address")]
+    NotMiniIm(String),
     /// The folder cannot be opened.
     #[error(transparent)]
     Open(#[from] OpenError),

@@ -71,6 +71,7 @@ use self::standings::Look;
 use crate::archive::ArchiveError;
 
 pub use self::options::MySqlOptions;
+pub(crate) use self::pool::opts;
 
 /// Bytes of the messages that may wait; further ones are refused at once.
 const QUEUE_BYTES_MAX: usize = 64 << 20;
