@@ -7,6 +7,7 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::bench::Bench;
 use crate::config::{self, Config};
+use crate::import::Import;
 use crate::migrate::Migrate;
 use crate::serve;
 
@@ -36,6 +37,9 @@ pub(crate) enum Command {
     Config(ConfigCommand),
     /// Moves everything from one store into another, empty one, and checks it.
     Migrate(Migrate),
+    /// Takes over the data of another system.
+    #[command(subcommand)]
+    Import(Import),
     /// Measures a server on this machine.
     #[command(subcommand)]
     Bench(Bench),
@@ -84,6 +88,7 @@ impl Command {
                 Ok(write!(std::io::stdout(), "{}", config::EXAMPLE)?)
             }
             Self::Migrate(migrate) => migrate.run(),
+            Self::Import(import) => import.run(),
             Self::Bench(bench) => bench.run(),
         }
     }

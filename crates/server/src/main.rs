@@ -9,6 +9,7 @@ mod environment;
 mod filling;
 mod group_settings;
 mod growth;
+mod import;
 mod logs;
 mod migrate;
 mod passwords;

@@ -1,4 +1,4 @@
-//! `nexo migrate` as an operator runs it: there and back with people who go on
+//! `nexo migrate` and `nexo import` as an operator runs them: there and back with people who go on
 //! where they were, and every refusal says what to do.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
@@ -283,12 +283,74 @@ async fn passwords_are_never_shown() {
     for from in [&*good, &wrong, absent, odd, "postgres://a:s3cr3t@b/c"] {
         let (_, said) = migrate(from, text(&data));
         assert!(!said.contains("s3cr3t") && !said.contains("wr0ng"), "{said}");
+        let (_, said) = run(&["import", "mini-im", "--from", from, "--to", text(&data)]);
+        assert!(!said.contains("s3cr3t") && !said.contains("wr0ng"), "{said}");
         drop(std::fs::remove_dir_all(&data)); // the first one works
     }
 }
 
+/// A password in the form in which a server keeps it.
+async fn kept_password() -> String {
+    let url = MariaDb::shared().fresh_database();
+    let server = setup().with("NEXO_STORE", &url).start();
+    server.person("somebody").await;
+    MariaDb::shared().sql(name_of(&url), "SELECT password_hash FROM users").trim().to_owned()
+}
+
+#[tokio::test]
+async fn mini_im_is_taken_over() {
+    let tables = include_str!("../../store/tests/fixtures/mini_im/tables.sql");
+    let rows = include_str!("../../store/tests/fixtures/mini_im/rows.sql");
+    let rows = rows.replace("$argon2id$kept", &kept_password().await);
+    let url = MariaDb::shared().fresh_database();
+    MariaDb::shared().sql(name_of(&url), &format!("{tables}{rows}"));
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    let import = |from: &str| {
+        run(&["import", "mini-im", "--from", from, "--to", text(&data), "--time-zone", "+00:00"])
+    };
+    let (is_done, said) = import(&url);
+    assert!(is_done, "{said}");
+    for words in [
+        "10  messages",
+        "5  accounts",
+        "Not as it was:",
+        "2  accounts whose password is kept in a form that is not known here",
+        "Left out:",
+        "2  messages of no chat or group that is there",
+        "2  rows of t_friend_relation: there are no friends here",
+        "Nobody is signed in",
+    ] {
+        assert!(said.contains(words), "{words}: {said}");
+    }
+    let (is_done, said) = import(&url);
+    assert!(!is_done && said.contains("it is not empty"), "{said}");
+    let (is_done, said) = import(&MariaDb::shared().fresh_database());
+    assert!(!is_done && said.contains("no table t_user"), "{said}");
+
+    // Nobody knows the password of an account that has none, which is as if it were wrong.
+    let server = setup().start_on(folder);
+    let body = json!({ "user_id": "101", "password": "secret", "platform_id": 5 });
+    let answer = server.http.post("/auth/login", "", body).await;
+    assert_eq!(answer.status, 401, "{}", answer.text);
+    // One in our own form goes on, and its owner finds what they had not read.
+    let bob = Person::sign_in(&server.http, "102", 5).await;
+    let (_, resent) = server.connect(&bob).await;
+    let bodies: Vec<&str> = resent.iter().filter_map(|frame| frame["body"].as_str()).collect();
+    assert!(bodies.contains(&"再见") && bodies.contains(&"everybody!"), "{resent:?}");
+    // Somebody new writes to them, and finds the group by its code as before.
+    let carol = server.person("carol").await;
+    let (mut socket, _) = server.connect(&carol).await;
+    assert_eq!(socket.send("101", "c1", "welcome").await["ackType"], "saved");
+    let body = json!({ "group_code": "ABCD2345", "message": "hi" });
+    let answer = server.http.post("/group/join", &carol.token, body).await;
+    assert_eq!(answer.status, 200, "{}", answer.text);
+}
+
 #[test]
 fn help_has_examples() {
-    let (is_done, said) = run(&["migrate", "--help"]);
-    assert!(is_done && said.contains("Examples:") && said.contains("mysql://"), "{said}");
+    for arguments in [&["migrate", "--help"][..], &["import", "mini-im", "--help"]] {
+        let (is_done, said) = run(arguments);
+        assert!(is_done && said.contains("Examples:") && said.contains("mysql://"), "{said}");
+    }
 }
