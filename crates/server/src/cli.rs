@@ -7,6 +7,8 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::bench::Bench;
 use crate::config::{self, Config};
+use crate::import::Import;
+use crate::migrate::Migrate;
 use crate::serve;
 
 /// A self-hosted instant-messaging server.
@@ -23,6 +25,7 @@ const EXAMPLES: &str = "Examples:
   NEXO_SESSION__POLICY=single nexo serve     any setting as an environment variable
   nexo config default > nexo.toml            every setting with its default
   nexo config check --config nexo.toml
+  nexo migrate --from ./data --to mysql://nexo:password@db/nexo
   nexo bench private --duration 10           how fast is it here?";
 
 #[derive(Subcommand)]
@@ -32,6 +35,11 @@ pub(crate) enum Command {
     /// Shows or checks settings.
     #[command(subcommand)]
     Config(ConfigCommand),
+    /// Moves everything from one store into another, empty one, and checks it.
+    Migrate(Migrate),
+    /// Takes over the data of another system.
+    #[command(subcommand)]
+    Import(Import),
     /// Measures a server on this machine.
     #[command(subcommand)]
     Bench(Bench),
@@ -79,6 +87,8 @@ impl Command {
             Self::Config(ConfigCommand::Default) => {
                 Ok(write!(std::io::stdout(), "{}", config::EXAMPLE)?)
             }
+            Self::Migrate(migrate) => migrate.run(),
+            Self::Import(import) => import.run(),
             Self::Bench(bench) => bench.run(),
         }
     }

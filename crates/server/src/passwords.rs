@@ -13,6 +13,9 @@ use tokio::sync::Semaphore;
 /// Passwords that may wait for each that is hashed: about a second's worth.
 const WAITING_PER_JOB: usize = 40;
 
+/// The longest a kept password may be, in bytes.
+const KEPT_MAX: usize = 512;
+
 /// Hashes with Argon2id.
 pub(crate) struct Argon2id {
     hasher: Argon2<'static>,
@@ -61,6 +64,19 @@ impl Argon2id {
     }
 }
 
+/// A kept password that nobody knows.
+pub(crate) fn of_nobody(dice: &dyn Dice) -> anyhow::Result<String> {
+    let mut unknown = [0; 32];
+    dice.fill(&mut unknown);
+    let hash = hash(&Argon2::default(), dice, &unknown);
+    hash.map_err(|error| anyhow::anyhow!("cannot make a password: {error}"))
+}
+
+/// Whether a kept password is in a form that can be checked here.
+pub(crate) fn is_usable(hash: &str) -> bool {
+    hash.len() <= KEPT_MAX && hash.starts_with("$argon2") && PasswordHash::new(hash).is_ok()
+}
+
 fn hash(hasher: &Argon2<'_>, dice: &dyn Dice, password: &[u8]) -> Result<String, Error> {
     let mut salt = [0; 16];
     dice.fill(&mut salt);
@@ -89,6 +105,22 @@ impl Passwords for Argon2id {
 mod tests {
     use super::*;
     use crate::clock::SystemDice;
+
+    #[tokio::test]
+    async fn passwords_from_elsewhere_are_known_by_their_form() {
+        let nobody = of_nobody(&SystemDice).unwrap();
+        assert!(is_usable(&nobody));
+        for bad in ["", "secret", "$2a$10$N9qo8uLOickgx2ZMRZoMye", "$argon2id$", "$argon2id$v=19$x"]
+        {
+            assert!(!is_usable(bad), "{bad}");
+        }
+        let passwords = Argon2id::new(8, 1, 2, Arc::new(SystemDice)).unwrap();
+        assert!(!passwords.verify(String::new(), Some(nobody)).await.unwrap());
+        // With whatever cost they were made.
+        let costly = Argon2id::new(64, 2, 2, Arc::new(SystemDice)).unwrap();
+        let hash = costly.hash("correct horse".into()).await.unwrap();
+        assert!(passwords.verify("correct horse".into(), Some(hash)).await.unwrap());
+    }
 
     #[tokio::test]
     async fn only_the_right_password_of_somebody_fits() {

@@ -45,6 +45,11 @@ impl Batch {
         self.0.push(Write { space, key: key.into(), value: None });
     }
 
+    /// Adds what another one would write.
+    pub(crate) fn append(&mut self, mut other: Self) {
+        self.0.append(&mut other.0);
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

@@ -139,6 +139,11 @@ impl Engine {
         self.visible.store(number + 1, Ordering::Release);
     }
 
+    /// About how many records a keyspace has; overwritten ones may count twice.
+    pub(crate) fn about(&self, space: Space) -> u64 {
+        self.tree(space).approximate_len() as u64
+    }
+
     /// Whether nothing was ever written out.
     pub(crate) fn is_new(&self) -> bool {
         self.trees.iter().all(|tree| tree.table_count() == 0)

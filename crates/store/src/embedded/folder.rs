@@ -3,6 +3,7 @@
 //! ```text
 //! LOCK      held while a process has the folder open
 //! FORMAT    "nexo store format 1"
+//! FILLING   there while data is moved into the folder: what is in it is not yet all
 //! witness   how far the log went, and how far it is needed (see `witness`)
 //! log/      the commit log (see `log`)
 //! trees/    an LSM tree for each keyspace; made as trees.new and renamed, so that they are whole
@@ -49,6 +50,12 @@ pub enum OpenError {
         /// What is wrong.
         why: String,
     },
+    /// Data was being moved into it, and never came to an end.
+    #[error(
+        "{0} holds a part of the data: a migration into it did not finish. Delete it and run the \
+         migration again"
+    )]
+    Unfinished(PathBuf),
     /// The system would not let us.
     #[error("cannot open {path}: {source}")]
     Io {
@@ -86,6 +93,36 @@ impl Folder {
         let folder = Self { path: path.to_owned(), _lock: lock };
         folder.check_format()?;
         Ok(folder)
+    }
+
+    /// The folder, unless data was being moved into it and never came to an end.
+    pub(crate) fn finished(self) -> Result<Self, OpenError> {
+        match self.filling().try_exists() {
+            Ok(false) => Ok(self),
+            Ok(true) => Err(OpenError::Unfinished(self.path)),
+            Err(error) => Err(self.io(error)),
+        }
+    }
+
+    fn filling(&self) -> PathBuf {
+        self.path.join("FILLING")
+    }
+
+    /// Data will be moved into it: until [`Folder::end_filling`] nobody else opens it.
+    pub(crate) fn begin_filling(&self) -> io::Result<()> {
+        let mut file = File::create(self.filling())?;
+        writeln!(
+            file,
+            "Data is being moved into this folder. Without an end it is not all there."
+        )?;
+        file.sync_all()?;
+        self.sync()
+    }
+
+    /// All data is there, durably.
+    pub(crate) fn end_filling(&self) -> io::Result<()> {
+        fs::remove_file(self.filling())?;
+        self.sync()
     }
 
     fn check_format(&self) -> Result<(), OpenError> {

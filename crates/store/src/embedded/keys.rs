@@ -214,6 +214,13 @@ pub(crate) fn conversation_of(key: &[u8], user: &UserId) -> Option<ConversationI
     std::str::from_utf8(rest).ok().map(ConversationId::stored)
 }
 
+/// The id that a key begins with, and what follows it.
+pub(crate) fn split(key: &[u8]) -> Option<(&str, &[u8])> {
+    let end = key.iter().position(|byte| *byte == END_OF_ID)?;
+    let (first, rest) = key.split_at(end);
+    Some((std::str::from_utf8(first).ok()?, &rest[1..]))
+}
+
 pub(crate) fn user(id: &UserId) -> Vec<u8> {
     id.as_str().as_bytes().to_vec()
 }

@@ -16,6 +16,7 @@
 //! - `committer`, `announcer`: the two threads that answer
 //! - `upkeep`: the two threads that keep the trees in order
 //! - `read`: everything that only reads
+//! - `entries`, `export`, `import`: everything on its way into or out of another store
 //! - `core`: what the threads and the readers share; `open`: how it all begins
 
 mod accounts;
@@ -28,10 +29,13 @@ mod committer;
 mod core;
 mod cursors;
 mod engine;
+mod entries;
+mod export;
 mod folder;
 mod group_record;
 mod groups;
 mod heads;
+mod import;
 mod keys;
 mod log;
 mod logins;
@@ -79,6 +83,7 @@ use self::core::Core;
 use self::pending::Pending;
 use self::poison::Fault;
 
+pub(crate) use self::entries::encode as encode_item;
 pub use self::folder::OpenError;
 pub use self::options::{FaultKind, Faults, Options};
 

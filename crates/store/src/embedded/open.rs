@@ -27,7 +27,11 @@ impl Embedded {
     /// Opens the store in this folder, making it if there is none. Blocks for as long as it takes
     /// to read the log. Metrics go to the recorder that is installed by now.
     pub fn open(path: impl AsRef<Path>, options: &Options) -> Result<Arc<Self>, OpenError> {
-        let folder = Folder::open(path.as_ref())?;
+        Self::open_in(Folder::open(path.as_ref())?.finished()?, options)
+    }
+
+    /// Opens the store in a folder that this process holds.
+    pub(crate) fn open_in(folder: Folder, options: &Options) -> Result<Arc<Self>, OpenError> {
         folder.ensure(|path| Engine::create(path, options))?;
         let damaged = |fault: Fault| folder.damaged(fault);
         let engine = Engine::open(&folder.trees(), options).map_err(damaged)?;

@@ -48,18 +48,8 @@ pub(crate) async fn create(core: &Core, user: User) -> Result<bool, StoreError> 
 
 async fn try_create(core: &Core, user: &User) -> Result<bool, Fault> {
     let mut act = core.begin().await?;
-    let Profile { nickname, avatar, extra } = &user.profile;
-    let row = values![
-        user.id.as_str(),
-        nickname,
-        avatar,
-        extra,
-        user.created_at.0,
-        &user.password_hash,
-        user.session_version,
-    ];
     let sql = format!("INSERT INTO users ({USER}) VALUES (?, ?, ?, ?, ?, ?, ?)");
-    match act.run(sql, row).await {
+    match act.run(sql, row::user_values(user)).await {
         Err(Fault::Taken(_)) => {
             act.roll_back().await?;
             return Ok(false);

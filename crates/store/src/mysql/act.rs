@@ -36,7 +36,7 @@ impl Names {
         Self { drawn: RandomState::new().hash_one(0), next: AtomicU64::new(0) }
     }
 
-    fn next(&self) -> [u8; 16] {
+    pub(crate) fn next(&self) -> [u8; 16] {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         ((u128::from(self.drawn) << 64) | u128::from(number)).to_be_bytes()
     }

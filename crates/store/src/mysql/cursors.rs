@@ -19,8 +19,9 @@ use super::sql::{LIST_MAX, values};
 /// Somebody in a conversation.
 pub(crate) type Place = (UserId, ConversationId);
 
-const MEMBER: &str = "user_id, conversation_id, min_seq, min_change_seq, since, end_seq, \
-     end_change_seq, end_at, delivered_seq, read_seq, own_first, own_last, quiet_seq";
+/// The columns of [`row::member_values`].
+pub(crate) const MEMBER: &str = "user_id, conversation_id, min_seq, min_change_seq, since, \
+     end_seq, end_change_seq, end_at, delivered_seq, read_seq, own_first, own_last, quiet_seq";
 
 /// The places that are there, locked in the order of their keys.
 pub(crate) async fn lock(

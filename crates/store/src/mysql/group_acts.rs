@@ -14,7 +14,9 @@ use super::act::Act;
 use super::core::Core;
 use super::cursors;
 use super::fault::Fault;
-use super::groups::{MEMBER, group_values, load, load_members, member_values, request};
+use super::groups::{
+    GROUP_COLUMNS, MEMBER, group_values, load, load_members, member_values, request,
+};
 use super::row::{self, Fields};
 use super::sql::{looking, values};
 use crate::told::told;
@@ -89,7 +91,7 @@ async fn facts(
     let sql = "SELECT user_id, message, at FROM join_requests WHERE (group_id, user_id) IN {}";
     let mut requests = BTreeMap::new();
     for row in act.look(sql, &keys).await? {
-        let request = request(row, id)?;
+        let request = request(&mut Fields::from(row), id.clone())?;
         requests.insert(request.user.clone(), request);
     }
     let sql = "SELECT user_id, muted_until FROM mutes WHERE (group_id, user_id) IN {}";
@@ -196,17 +198,14 @@ async fn write_group(
              end_at = ? WHERE id = ?";
         act.run(sql, params).await?;
     }
-    let columns = "id, name, introduction, announcement, avatar, extra, creator, owner, admins, \
-         joining, history, is_muted, members, requests, code, code_at, created_at, updated_at, \
-         is_dismissed";
-    let sets: Vec<String> = columns
+    let sets: Vec<String> = GROUP_COLUMNS
         .split(", ")
         .skip(1)
         .map(str::trim)
         .map(|column| format!("{column} = VALUES({column})"))
         .collect();
     let sql = format!(
-        "INSERT INTO chat_groups ({columns}) VALUES {{}} ON DUPLICATE KEY UPDATE {}",
+        "INSERT INTO chat_groups ({GROUP_COLUMNS}) VALUES {{}} ON DUPLICATE KEY UPDATE {}",
         sets.join(", "),
     );
     act.write(&sql, vec![group_values(group)]).await

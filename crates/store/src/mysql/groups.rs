@@ -17,12 +17,12 @@ use super::row::{self, Fields};
 use super::sql::{looking, values};
 
 /// The columns of [`group`].
-const GROUP: &str = "SELECT g.id, g.name, g.introduction, g.announcement, g.avatar, g.extra, \
-     g.creator, g.owner, g.admins, g.joining, g.history, g.is_muted, g.members, g.requests, \
+pub(crate) const GROUP: &str = "SELECT g.id, g.name, g.introduction, g.announcement, g.avatar, \
+     g.extra, g.creator, g.owner, g.admins, g.joining, g.history, g.is_muted, g.members, g.requests, \
      g.code, g.code_at, g.created_at, g.updated_at, g.is_dismissed, c.end_seq, c.end_change_seq, \
      c.end_at FROM chat_groups g JOIN conversations c ON c.id = CONCAT('sg_', g.id)";
 
-fn group(row: Row) -> Result<Group, Fault> {
+pub(crate) fn group(row: Row) -> Result<Group, Fault> {
     let mut fields = Fields::from(row);
     let id = fields.group()?;
     let profile = GroupProfile {
@@ -70,6 +70,11 @@ fn group(row: Row) -> Result<Group, Fault> {
     })
 }
 
+/// The columns of [`group_values`].
+pub(crate) const GROUP_COLUMNS: &str = "id, name, introduction, announcement, avatar, extra, \
+     creator, owner, admins, joining, history, is_muted, members, requests, code, code_at, \
+     created_at, updated_at, is_dismissed";
+
 pub(crate) fn group_values(group: &Group) -> Vec<Value> {
     let GroupProfile { name, introduction, announcement, avatar, extra } = &group.profile;
     let joining = match group.joining {
@@ -107,7 +112,7 @@ pub(crate) fn group_values(group: &Group) -> Vec<Value> {
 /// The columns of [`member`], beside the group.
 pub(crate) const MEMBER: &str = "user_id, joined_at, join_seq, came_after, inviter, muted_until";
 
-fn member(fields: &mut Fields) -> Result<GroupMember, Fault> {
+pub(crate) fn member(fields: &mut Fields) -> Result<GroupMember, Fault> {
     Ok(GroupMember {
         user: fields.user()?,
         joined_at: fields.millis()?,
@@ -214,14 +219,13 @@ pub(crate) async fn requests(
     let sql = "SELECT user_id, message, at FROM join_requests \
          WHERE group_id = ? AND user_id > ? ORDER BY user_id LIMIT ?";
     let rows = core.rows(sql, values![group.as_str(), after, limit as u64]).await?;
-    let requests = rows.into_iter().map(|row| request(row, group));
+    let requests = rows.into_iter().map(|row| request(&mut Fields::from(row), group.clone()));
     Ok(requests.collect::<Result<_, Fault>>()?)
 }
 
-pub(crate) fn request(row: Row, group: &GroupId) -> Result<JoinRequest, Fault> {
-    let mut fields = Fields::from(row);
+pub(crate) fn request(fields: &mut Fields, group: GroupId) -> Result<JoinRequest, Fault> {
     let (user, message, at) = (fields.user()?, fields.text()?, fields.millis()?);
-    Ok(JoinRequest { group: group.clone(), user, message, at })
+    Ok(JoinRequest { group, user, message, at })
 }
 
 /// Which of these people a user knows.

@@ -10,6 +10,7 @@
 //! - `append`, `groups`, `group_acts`, `recall`: what is decided under the lock of a conversation
 //! - `cursors`, `standings`, `accounts`: what is not
 //! - `read`: everything that only reads
+//! - `nodes`: who uses the database; `export`, `import`: everything on its way out or in
 //! - `core`: what the tasks share
 
 mod accounts;
@@ -18,9 +19,12 @@ mod append;
 mod committer;
 mod core;
 mod cursors;
+mod export;
 mod fault;
 mod group_acts;
 mod groups;
+mod import;
+mod nodes;
 mod options;
 mod pool;
 mod read;
@@ -51,6 +55,7 @@ use nexo_chat::store::{
 };
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
+use tokio::time::timeout;
 
 use self::accounts::Rotation;
 use self::append::Prepared;
@@ -59,11 +64,14 @@ use self::core::{Core, closed};
 use self::cursors::Move;
 use self::fault::Fault;
 use self::group_acts::GroupAct;
+use self::nodes::{Presence, Role};
 use self::pool::Pool;
 use self::recall::RecallAct;
 use self::standings::Look;
+use crate::archive::ArchiveError;
 
 pub use self::options::MySqlOptions;
+pub(crate) use self::pool::opts;
 
 /// Bytes of the messages that may wait; further ones are refused at once.
 const QUEUE_BYTES_MAX: usize = 64 << 20;
@@ -82,16 +90,36 @@ pub struct MySql {
     waiting_bytes: Arc<AtomicUsize>,
     mover: mpsc::UnboundedSender<Move>,
     looks: mpsc::UnboundedSender<Look>,
+    /// Asks for the end of [`look_after`].
+    leaving: mpsc::Sender<oneshot::Sender<()>>,
     hasher: RandomState,
 }
 
 impl MySql {
     /// Reaches the database and brings its tables up to date.
     pub async fn open(options: &MySqlOptions) -> Result<Arc<Self>, StoreError> {
+        let core = Self::reach(options)?;
+        schema::migrate(&core.pool).await?;
+        let opened = Self::start(core, Role::Serve, options).await;
+        opened.map_err(|error| match error {
+            ArchiveError::Store(error) => error,
+            refused => StoreError::Unavailable(refused.into()),
+        })
+    }
+
+    fn reach(options: &MySqlOptions) -> Result<Arc<Core>, StoreError> {
         let url = |error: mysql_async::UrlError| StoreError::Unavailable(error.into());
         let pool = Pool::new(options).map_err(url)?;
-        schema::migrate(&pool).await?;
-        let core = Arc::new(Core::new(pool, options.patience));
+        Ok(Arc::new(Core::new(pool, options.patience)))
+    }
+
+    /// Starts the tasks, if the database may be used so.
+    async fn start(
+        core: Arc<Core>,
+        role: Role,
+        options: &MySqlOptions,
+    ) -> Result<Arc<Self>, ArchiveError> {
+        let presence = nodes::enter(&core, role).await?;
         let waiting_bytes = Arc::new(AtomicUsize::new(0));
         let committers = (0..options.committers.max(1)).map(|_| {
             let (sender, queue) = mpsc::unbounded_channel();
@@ -104,17 +132,18 @@ impl MySql {
         tokio::spawn(cursors::mover(Arc::clone(&core), asked));
         let (looks, looked) = mpsc::unbounded_channel();
         tokio::spawn(standings::looker(Arc::clone(&core), looked));
-        let store = Arc::new(Self {
+        let (leaving, to_leave) = mpsc::channel(1);
+        tokio::spawn(look_after(Arc::clone(&core), presence, to_leave));
+        Ok(Arc::new(Self {
             core,
             runtime: Handle::current(),
             committers,
             waiting_bytes,
             mover,
             looks,
+            leaving,
             hasher: RandomState::new(),
-        });
-        tokio::spawn(look_after(Arc::downgrade(&store)));
-        Ok(store)
+        }))
     }
 
     /// Does something that goes on whether or not anybody waits for it.
@@ -160,22 +189,43 @@ impl MySql {
     }
 }
 
-/// Looks whether the database is there, and forgets what is over, for as long as the store is used.
-async fn look_after(store: std::sync::Weak<MySql>) {
+/// Looks whether the database is there, says that we are, and forgets what is over, for as long as
+/// the store is used. Whoever asks for the end is answered when nothing tells of us any more.
+async fn look_after(
+    core: Arc<Core>,
+    presence: Presence,
+    mut leaving: mpsc::Receiver<oneshot::Sender<()>>,
+) {
     for second in 0.. {
-        tokio::time::sleep(LOOK_EVERY).await;
-        let Some(store) = store.upgrade() else { return };
-        let looked = async {
-            let mut lease = store.core.pool.lease().await?;
-            if second % FORGET_EVERY == 0 {
-                lease.plain(FORGET_ACTS).await?;
+        if let Ok(asked) = timeout(LOOK_EVERY, leaving.recv()).await {
+            if let Some(answer) = asked {
+                tell(presence.leave(&core).await);
+                drop(answer); // which tells whoever waits
             }
-            lease.plain("SELECT 1").await
-        };
-        let looked: Result<(), Fault> = looked.await;
+            return;
+        }
+        let looked = look(&core, &presence, second).await;
         // Others at the same work may be in the way, which is no trouble.
         let trouble = looked.err().filter(|fault| matches!(fault, Fault::Away(_)));
-        store.core.pool.note(trouble.as_ref());
+        core.pool.note(trouble.as_ref());
+    }
+}
+
+async fn look(core: &Core, presence: &Presence, second: u64) -> Result<(), Fault> {
+    let mut lease = core.pool.lease().await?;
+    if second.is_multiple_of(FORGET_EVERY) {
+        lease.plain(FORGET_ACTS).await?;
+        lease.plain(nodes::FORGET).await?;
+    }
+    if second.is_multiple_of(nodes::STAY_EVERY) {
+        return presence.stay(&mut lease).await;
+    }
+    lease.plain("SELECT 1").await
+}
+
+fn tell(looked: Result<(), Fault>) {
+    if let Err(error) = looked {
+        tracing::debug!(target: "nexo::store", %error, "the database does not answer");
     }
 }
 
@@ -479,6 +529,10 @@ impl Store for MySql {
             }
             let (answer, done) = oneshot::channel();
             if self.mover.send(Move::Close(answer)).is_ok() {
+                drop(done.await);
+            }
+            let (answer, done) = oneshot::channel();
+            if self.leaving.send(answer).await.is_ok() {
                 drop(done.await);
             }
             Ok(())

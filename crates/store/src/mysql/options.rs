@@ -1,10 +1,10 @@
 //! How the database is reached.
 
+use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// What the operator chooses, and what tests turn. The address may hold a password, so none of it is
-/// shown.
+/// What the operator chooses, and what tests turn.
 #[derive(Clone)]
 pub struct MySqlOptions {
     /// `mysql://user:password@host:port/database`.
@@ -32,5 +32,16 @@ impl MySqlOptions {
             patience: Duration::from_secs(3),
             statement: Duration::from_secs(5),
         }
+    }
+}
+
+/// Without the address, which may hold a password.
+impl fmt::Debug for MySqlOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MySqlOptions")
+            .field("ca_file", &self.ca_file)
+            .field("connections_max", &self.connections_max)
+            .field("committers", &self.committers)
+            .finish_non_exhaustive()
     }
 }

@@ -46,25 +46,9 @@ struct Idle {
 
 impl Pool {
     pub(crate) fn new(options: &MySqlOptions) -> Result<Arc<Self>, mysql_async::UrlError> {
-        let opts = Opts::from_url(&options.url)?;
-        let tls = options.ca_file.as_ref().map(|file| {
-            let base = opts.ssl_opts().cloned().unwrap_or_default();
-            base.with_root_certs(vec![file.clone().into()])
-        });
-        let tls: Option<SslOpts> = tls.or_else(|| opts.ssl_opts().cloned());
-        let opts = OptsBuilder::from_opts(opts)
-            .ssl_opts(tls)
-            .tcp_nodelay(true)
-            .prefer_socket(false)
-            .stmt_cache_size(STATEMENTS)
-            .setup(vec![
-                "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED",
-                "SET SESSION sql_mode = 'STRICT_ALL_TABLES', SESSION innodb_lock_wait_timeout = 2",
-                // A node that is cut off in a transaction holds its locks for no longer than this.
-                "SET SESSION wait_timeout = 60",
-            ]);
+        let opts = opts(options)?;
         Ok(Arc::new(Self {
-            opts: opts.into(),
+            opts,
             idle: Mutex::default(),
             permits: Arc::new(Semaphore::new(options.connections_max)),
             generation: AtomicU64::new(0),
@@ -140,6 +124,28 @@ impl Pool {
             self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(idle);
         }
     }
+}
+
+/// How a connection is made.
+pub(crate) fn opts(options: &MySqlOptions) -> Result<Opts, mysql_async::UrlError> {
+    let opts = Opts::from_url(&options.url)?;
+    let tls = options.ca_file.as_ref().map(|file| {
+        let base = opts.ssl_opts().cloned().unwrap_or_default();
+        base.with_root_certs(vec![file.clone().into()])
+    });
+    let tls: Option<SslOpts> = tls.or_else(|| opts.ssl_opts().cloned());
+    let opts = OptsBuilder::from_opts(opts)
+        .ssl_opts(tls)
+        .tcp_nodelay(true)
+        .prefer_socket(false)
+        .stmt_cache_size(STATEMENTS)
+        .setup(vec![
+            "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED",
+            "SET SESSION sql_mode = 'STRICT_ALL_TABLES', SESSION innodb_lock_wait_timeout = 2",
+            // A node that is cut off in a transaction holds its locks for no longer than this.
+            "SET SESSION wait_timeout = 60",
+        ]);
+    Ok(opts.into())
 }
 
 /// A connection for a while. A transaction that is not committed when it is dropped never was.

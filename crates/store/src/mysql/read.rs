@@ -93,7 +93,8 @@ pub(crate) async fn changes(
         "SELECT {CHANGE} FROM changes WHERE conversation_id = ? AND seq > ? ORDER BY seq LIMIT ?"
     );
     let rows = core.rows(&sql, values![conversation.as_str(), after.0, limit as u64]).await?;
-    let changes = rows.into_iter().map(|row| row::change(row, conversation).map(Arc::new));
+    let change = |row| row::change(&mut Fields::from(row), conversation.clone());
+    let changes = rows.into_iter().map(|row| change(row).map(Arc::new));
     Ok(changes.collect::<Result<_, Fault>>()?)
 }
 

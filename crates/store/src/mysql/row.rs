@@ -30,6 +30,11 @@ impl Fields {
         self.0.next().ok_or_else(|| damaged("a field is missing"))
     }
 
+    /// The next field, without going on.
+    pub(crate) fn peek(&self) -> Option<&Value> {
+        self.0.as_slice().first()
+    }
+
     pub(crate) fn maybe_u64(&mut self) -> Result<Option<u64>, Fault> {
         match self.value()? {
             Value::NULL => Ok(None),
@@ -236,12 +241,11 @@ pub(crate) fn json(it: &impl Serialize) -> Vec<u8> {
 /// The columns of [`change`], beside the conversation.
 pub(crate) const CHANGE: &str = "seq, by_user, at, what";
 
-pub(crate) fn change(row: Row, conversation: &ConversationId) -> Result<Change, Fault> {
-    let mut fields = Fields::from(row);
+pub(crate) fn change(fields: &mut Fields, conversation: ConversationId) -> Result<Change, Fault> {
     let (seq, by, at) = (fields.seq()?, fields.user()?, fields.millis()?);
     let kind = serde_json::from_slice(&fields.bytes()?);
     let kind = kind.map_err(|error| damaged(format!("a change: {error}")))?;
-    Ok(Change { conversation: conversation.clone(), seq, by, at, kind })
+    Ok(Change { conversation, seq, by, at, kind })
 }
 
 pub(crate) fn change_values(change: &Change) -> Vec<Value> {
@@ -309,6 +313,19 @@ pub(crate) fn user(row: Row) -> Result<User, Fault> {
         password_hash: fields.text()?,
         session_version: fields.u64()?,
     })
+}
+
+pub(crate) fn user_values(user: &User) -> Vec<Value> {
+    let Profile { nickname, avatar, extra } = &user.profile;
+    values![
+        user.id.as_str(),
+        nickname,
+        avatar,
+        extra,
+        user.created_at.0,
+        &user.password_hash,
+        user.session_version,
+    ]
 }
 
 /// The columns of [`login`].

@@ -12,7 +12,21 @@ use super::row::Fields;
 use super::sql::values;
 
 /// What each version adds.
-const VERSIONS: &[&[&str]] = &[&[
+const VERSIONS: &[&[&str]] = &[VERSION_1, VERSION_2];
+
+/// Who uses the database: see `nodes`.
+const VERSION_2: &[&str] = &[
+    "CREATE TABLE nodes (
+        id BINARY(16) NOT NULL,
+        at TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP,
+        PRIMARY KEY (id))",
+    "CREATE TABLE migrations (
+        role VARCHAR(16) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+        at TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP,
+        PRIMARY KEY (role))",
+];
+
+const VERSION_1: &[&str] = &[
     "CREATE TABLE conversations (
         id VARCHAR(132) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
         max_seq BIGINT UNSIGNED NOT NULL,
@@ -156,7 +170,14 @@ const VERSIONS: &[&[&str]] = &[&[
         at TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP,
         PRIMARY KEY (id),
         KEY by_time (at))",
-]];
+];
+
+/// Whether there are any tables of ours.
+pub(crate) async fn is_there(pool: &Arc<Pool>) -> Result<bool, Fault> {
+    let sql = "SELECT 1 FROM information_schema.tables \
+         WHERE table_schema = DATABASE() AND table_name = 'schema_versions'";
+    Ok(!pool.lease().await?.rows(sql, ()).await?.is_empty())
+}
 
 /// A table with much in it takes its time to change.
 const CHANGE_WITHIN: Duration = Duration::from_hours(1);

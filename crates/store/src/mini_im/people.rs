@@ -1,0 +1,168 @@
+//! Accounts, and what they are called here.
+
+use std::collections::{HashMap, HashSet};
+
+use nexo_chat::ids::{Millis, UserId};
+use nexo_chat::model::{Profile, User};
+use nexo_chat::store::StoreError;
+
+use super::old::{Cells, Key};
+use super::report::Note;
+use super::{Reader, UserIds};
+use crate::archive::Item;
+
+/// Accounts read at a time.
+const PAGE: usize = 1000;
+/// The state of an account that may be used.
+const ACTIVE: i64 = 1;
+
+/// Who is who.
+pub(super) struct People {
+    user_ids: UserIds,
+    known: HashMap<Key, UserId>,
+    taken: HashSet<UserId>,
+}
+
+impl People {
+    pub(super) fn new(user_ids: UserIds) -> Self {
+        // Nobody may be called as the operator is.
+        Self { user_ids, known: HashMap::new(), taken: [UserId::system()].into() }
+    }
+
+    pub(super) fn get(&self, key: &Key) -> Option<UserId> {
+        self.known.get(key).cloned()
+    }
+
+    /// Gives somebody an id, as close to the wanted one as can be.
+    fn call(&mut self, key: &Key, wanted: &str) -> UserId {
+        let id = allowed(wanted, &key.text(), |id| match UserId::parse(id) {
+            Ok(id) if !self.taken.contains(&id) => Some(id),
+            _ => None,
+        });
+        self.taken.insert(id.clone());
+        self.known.insert(key.clone(), id.clone());
+        id
+    }
+}
+
+/// The wanted id, or one like it that fits.
+pub(super) fn allowed<T>(wanted: &str, key: &str, fits: impl Fn(&str) -> Option<T>) -> T {
+    let clean = |text: &str, length: usize| -> String {
+        let sign =
+            |sign: char| if sign.is_ascii_alphanumeric() || sign == '.' { sign } else { '-' };
+        text.chars().map(sign).take(length).collect()
+    };
+    if let Some(id) = fits(wanted).or_else(|| fits(&clean(wanted, UserId::LEN_MAX))) {
+        return id;
+    }
+    // Two may be the same once they are clean.
+    let (name, key) = (clean(wanted, 24), clean(key, 24));
+    let mut tries = 0_u64..;
+    loop {
+        let number = tries.next().unwrap_or_default();
+        let id =
+            if number == 0 { format!("{name}-{key}") } else { format!("{name}-{key}-{number}") };
+        if let Some(id) = fits(&id) {
+            return id;
+        }
+    }
+}
+
+impl Reader {
+    /// All accounts.
+    pub(super) async fn accounts(&mut self) -> Result<(), StoreError> {
+        let created_at = self.old.time("t_user", "created_at");
+        let status = self.old.column("t_user", "status");
+        let mut last: Option<Key> = None;
+        loop {
+            let after = if last.is_some() { "WHERE id > ?" } else { "" };
+            let sql = format!(
+                "SELECT id, username, nickname, avatar_url, password_hash, {status}, {created_at} \
+                 FROM t_user {after} ORDER BY id LIMIT {PAGE}"
+            );
+            let rows = self.old.rows(sql, last.iter().map(Key::value).collect()).await?;
+            let is_last = rows.len() < PAGE;
+            for mut row in rows {
+                let Some(key) = row.key() else { continue };
+                last = Some(key.clone());
+                self.account(&key, row).await?;
+            }
+            if is_last {
+                return Ok(());
+            }
+        }
+    }
+
+    async fn account(&mut self, key: &Key, mut row: Cells) -> Result<(), StoreError> {
+        let username = row.text().unwrap_or_default();
+        let nickname = row.text().filter(|name| !name.is_empty());
+        let (avatar, password) = (row.text().unwrap_or_default(), row.text());
+        let (status, created_at) = (row.number().unwrap_or(ACTIVE), row.millis());
+        let wanted = match self.people.user_ids {
+            UserIds::Username if !username.is_empty() => username.clone(),
+            _ => key.text(),
+        };
+        let id = self.people.call(key, &wanted);
+        if id.as_str() != wanted {
+            self.report.note(Note::UserRenamed, format!("{wanted} is {id}"));
+        }
+        let is_usable = |password: &String| (self.options.is_usable)(password);
+        let password_hash = if status == ACTIVE {
+            password.filter(is_usable).unwrap_or_else(|| {
+                self.report.note(Note::NoPassword, id.as_str());
+                self.options.unusable_password.clone()
+            })
+        } else {
+            self.report.note(Note::SwitchedOff, id.as_str());
+            self.options.unusable_password.clone()
+        };
+        // What people were called when they signed in is not lost.
+        let extra = if username.is_empty() {
+            String::new()
+        } else {
+            serde_json::json!({ "username": username }).to_string()
+        };
+        let nickname = nickname.unwrap_or_else(|| username.clone());
+        let profile = Profile { nickname, avatar, extra };
+        let user = User { id, profile, created_at, password_hash, session_version: 1 };
+        self.give(Item::User(user)).await
+    }
+
+    /// Somebody who is named. If there is no such account, one is made up: what others said to them
+    /// is not lost.
+    pub(super) async fn person(&mut self, key: &Key) -> Result<UserId, StoreError> {
+        if let Some(id) = self.people.get(key) {
+            return Ok(id);
+        }
+        let id = self.people.call(key, &key.text());
+        self.report.note(Note::MadeUp, id.as_str());
+        let user = User {
+            id: id.clone(),
+            profile: Profile { nickname: key.text(), ..Profile::default() },
+            created_at: Millis(0),
+            password_hash: self.options.unusable_password.clone(),
+            session_version: 1,
+        };
+        self.give(Item::User(user)).await?;
+        Ok(id)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_are_made_to_fit_and_never_meet() {
+        let mut people = People::new(UserIds::Username);
+        let mut call = |n, wanted: &str| people.call(&Key::Number(n), wanted).as_str().to_owned();
+        assert_eq!(call(1, "alice"), "alice");
+        assert_eq!(call(2, "a_b"), "a-b");
+        assert_eq!(call(3, "a:b"), "a-b-3");
+        assert_eq!(call(4, "system"), "system-4");
+        assert_eq!(call(5, "张三"), "--");
+        assert_eq!(call(6, "李四"), "---6");
+        assert_eq!(call(7, &"x".repeat(70)), "x".repeat(64));
+        assert_eq!(call(8, ""), "-8");
+    }
+}

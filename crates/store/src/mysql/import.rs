@@ -1,0 +1,218 @@
+//! Takes everything over from another store, into a database that has nothing.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use mysql_async::Value;
+use nexo_chat::ids::{ConversationId, Millis, Seq, UserId};
+use nexo_chat::model::Edge;
+use nexo_chat::store::{StoreError, Stored};
+
+use super::act::Act;
+use super::append::EVERYBODY;
+use super::core::Core;
+use super::fault::Fault;
+use super::nodes::{self, Role};
+use super::options::MySqlOptions;
+use super::row::{self, CHANGE, LOGIN, MESSAGE, USER};
+use super::sql::values;
+use super::{MySql, cursors, groups, schema};
+use crate::archive::{ArchiveError, Import, Item, Lot};
+
+impl MySql {
+    /// Opens a database that has no data, to put data into it. Until [`Import::finish`] no server
+    /// starts on it, also after a crash.
+    pub async fn open_to_fill(options: &MySqlOptions) -> Result<Arc<Self>, ArchiveError> {
+        let core = Self::reach(options)?;
+        schema::migrate(&core.pool).await.map_err(StoreError::from)?;
+        if let Some(table) = content(&core).await? {
+            // One that was left half-filled is told as such.
+            let filling = nodes::is_filling(&core).await.map_err(StoreError::from)?;
+            return Err(filling.unwrap_or(ArchiveError::NotEmpty(table)));
+        }
+        let store = Self::start(core, Role::Fill, options).await?;
+        // Again, now that nobody else may come.
+        if let Some(table) = content(&store.core).await? {
+            store.finish().await?;
+            return Err(ArchiveError::NotEmpty(table));
+        }
+        Ok(store)
+    }
+}
+
+/// Something that is there, if anything is.
+async fn content(core: &Core) -> Result<Option<String>, StoreError> {
+    for (table, _) in tables() {
+        let sql = format!("SELECT 1 FROM {table} LIMIT 1");
+        if !core.rows(&sql, ()).await?.is_empty() {
+            return Ok(Some(table.replace("chat_", "").replace('_', " ")));
+        }
+    }
+    Ok(None)
+}
+
+impl Import for MySql {
+    fn import(&self, lot: Lot) -> Stored<'static, ()> {
+        self.change(async move |core| import(&core, &lot).await)
+    }
+
+    fn finish(&self) -> Stored<'_, ()> {
+        self.ask(async move |core| Ok(nodes::filled(&core).await?))
+    }
+}
+
+/// Puts a lot in, in one transaction.
+async fn import(core: &Core, lot: &[Item]) -> Result<(), StoreError> {
+    let mut tries = core.tries();
+    loop {
+        let attempt = async {
+            let mut act = core.begin().await?;
+            Rows::of(lot).write(&mut act).await?;
+            act.commit().await
+        };
+        match attempt.await {
+            Ok(()) => return Ok(()),
+            Err(fault) => tries.again(fault).await?,
+        }
+    }
+}
+
+/// The tables and the columns that a thing fills.
+fn tables() -> [(&'static str, String); 14] {
+    [
+        ("users", USER.to_owned()),
+        ("last_seen", "user_id, at".to_owned()),
+        ("logins", LOGIN.to_owned()),
+        ("refresh_hashes", "refresh_hash, login_id, generation".to_owned()),
+        ("chat_groups", groups::GROUP_COLUMNS.to_owned()),
+        ("join_codes", "code, group_id".to_owned()),
+        ("group_members", format!("group_id, {}", groups::MEMBER)),
+        ("mutes", "group_id, user_id, muted_until".to_owned()),
+        ("join_requests", "group_id, user_id, message, at".to_owned()),
+        ("messages", MESSAGE.to_owned()),
+        ("changes", format!("conversation_id, {CHANGE}")),
+        ("members", format!("{}, pinned, receive", cursors::MEMBER)),
+        ("quiet_messages", "user_id, conversation_id, seq, total".to_owned()),
+        ("mentions", "user_id, conversation_id, seq, sender".to_owned()),
+    ]
+}
+
+/// What is known of a conversation by a lot.
+#[derive(Default)]
+struct Head {
+    seq: Seq,
+    change_seq: Seq,
+    newest_at: Millis,
+    end: Option<Edge>,
+}
+
+/// The newest of what several lots know.
+const HEADS: &str = "INSERT INTO conversations \
+     (id, max_seq, change_seq, newest_at, end_seq, end_change_seq, end_at) VALUES {} \
+     ON DUPLICATE KEY UPDATE \
+     newest_at = IF(VALUES(max_seq) > max_seq, VALUES(newest_at), newest_at), \
+     max_seq = GREATEST(max_seq, VALUES(max_seq)), \
+     change_seq = GREATEST(change_seq, VALUES(change_seq)), \
+     end_seq = COALESCE(VALUES(end_seq), end_seq), \
+     end_change_seq = COALESCE(VALUES(end_change_seq), end_change_seq), \
+     end_at = COALESCE(VALUES(end_at), end_at)";
+
+/// The rows of a lot, by table.
+#[derive(Default)]
+struct Rows {
+    of: HashMap<&'static str, Vec<Vec<Value>>>,
+    heads: BTreeMap<ConversationId, Head>,
+}
+
+impl Rows {
+    fn of(lot: &[Item]) -> Self {
+        let mut rows = Self::default();
+        for item in lot {
+            rows.add(item);
+        }
+        rows
+    }
+
+    async fn write(mut self, act: &mut Act) -> Result<(), Fault> {
+        for (table, columns) in tables() {
+            if let Some(rows) = self.of.remove(table) {
+                let sql = format!("INSERT INTO {table} ({columns}) VALUES {{}}");
+                act.write(&sql, rows).await?;
+            }
+        }
+        // Last: what others lock too is not held for long.
+        let heads = self.heads.into_iter().map(|(id, head)| {
+            let Head { seq, change_seq, newest_at, end } = head;
+            let mut row = values![id.as_str(), seq.0, change_seq.0, newest_at.0];
+            row.extend(row::edge_values(end));
+            row
+        });
+        act.write(HEADS, heads.collect()).await
+    }
+
+    fn put(&mut self, table: &'static str, row: Vec<Value>) {
+        self.of.entry(table).or_default().push(row);
+    }
+
+    fn head(&mut self, conversation: &ConversationId) -> &mut Head {
+        self.heads.entry(conversation.clone()).or_default()
+    }
+
+    fn add(&mut self, item: &Item) {
+        match item {
+            Item::User(user) => self.put("users", row::user_values(user)),
+            Item::Seen { user, at } => self.put("last_seen", values![user.as_str(), at.0]),
+            Item::Login(login) => {
+                self.put("logins", row::login_values(login));
+                let hash = values![&login.refresh_hash[..], &login.id.0[..], login.generation];
+                self.put("refresh_hashes", hash);
+            }
+            Item::Used { login, generation, hash } => {
+                self.put("refresh_hashes", values![&hash[..], &login.0[..], *generation]);
+            }
+            Item::Group(group) => {
+                self.put("chat_groups", groups::group_values(group));
+                self.head(&group.id.conversation()).end = group.ended.map(|ended| ended.edge);
+            }
+            Item::Code { code, group } => {
+                self.put("join_codes", values![code.as_str(), group.as_str()]);
+            }
+            Item::GroupMember { group, member } => {
+                self.put("group_members", groups::member_values(group, member));
+            }
+            Item::Mute { group, user, until } => {
+                self.put("mutes", values![group.as_str(), user.as_str(), until.0]);
+            }
+            Item::Request(it) => {
+                let row = values![it.group.as_str(), it.user.as_str(), &it.message, it.at.0];
+                self.put("join_requests", row);
+            }
+            Item::Message { message, fingerprint } => {
+                self.put("messages", row::message_values(message, *fingerprint));
+                let head = self.head(&message.conversation);
+                if message.seq > head.seq {
+                    (head.seq, head.newest_at) = (message.seq, message.sent_at);
+                }
+            }
+            Item::Change(change) => {
+                self.put("changes", row::change_values(change));
+                let head = self.head(&change.conversation);
+                head.change_seq = head.change_seq.max(change.seq);
+            }
+            Item::Member { user, conversation, window, progress, settings } => {
+                let mut row = row::member_values(user, conversation, *window, *progress);
+                row.extend(values![settings.pinned, row::receive_number(*settings)]);
+                self.put("members", row);
+            }
+            Item::Quiet { user, conversation, seq, total } => {
+                let row = values![user.as_str(), conversation.as_str(), seq.0, *total];
+                self.put("quiet_messages", row);
+            }
+            Item::Mention { whom, conversation, seq, sender } => {
+                let whom = whom.as_ref().map_or(EVERYBODY, UserId::as_str);
+                let row = values![whom, conversation.as_str(), seq.0, sender.as_str()];
+                self.put("mentions", row);
+            }
+        }
+    }
+}

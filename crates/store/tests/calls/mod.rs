@@ -1,0 +1,313 @@
+//! Calls of every kind, and what comes of them, written down so that two stores can be compared.
+
+#![allow(dead_code, reason = "each test uses its part")]
+#![allow(clippy::unwrap_used, reason = "only tests are here")]
+
+pub(crate) mod everything;
+
+use std::sync::Arc;
+
+use proptest::prelude::*;
+
+use nexo_chat::ids::{
+    ClientMsgId, ConversationId, GroupId, LoginId, MessageId, Millis, Platform, Seq, UserId,
+};
+use nexo_chat::membership::{
+    GroupAct, GroupChange, GroupFacts, GroupProfile, History, JoinCode, Joining, NewGroup, Role,
+};
+use nexo_chat::model::{
+    Content, CursorKind, Draft, Login, Profile, ProfileChange, Receive, ReplyTo, SettingsChange,
+    User,
+};
+use nexo_chat::policy::group::decide;
+use nexo_chat::policy::recall::may_recall;
+use nexo_chat::policy::send::Permit;
+use nexo_chat::rules::{GroupRules, Rules};
+use nexo_chat::store::{About, Asker, Limit, Order, RecallFacts, Store};
+
+pub(crate) const PEOPLE: [&str; 4] = ["a", "b", "a.", "Zed"];
+
+#[derive(Clone, Debug)]
+pub(crate) enum Call {
+    Append { from: usize, to: usize, client_id: u8, text: u8, at: u64 },
+    Recall { by: usize, of: usize, client_id: u8, at: u64 },
+    Group { by: usize, whom: usize, what: u8, at: u64 },
+    Choose { user: usize, a: usize, b: usize, pinned: Option<bool>, blocked: bool },
+    Marks { user: usize, a: usize, b: usize, from: u64, to: u64 },
+    Look { user: usize },
+    Message { of: usize, client_id: u8 },
+    Messages { a: usize, b: usize, from: u64, to: u64, limit: usize, descending: bool },
+    Standing { user: usize, a: usize, b: usize },
+    Standings { user: usize, after: Option<usize>, limit: usize },
+    Advance { user: usize, a: usize, b: usize, read: bool, seq: u64 },
+    CreateUser { user: usize, hash: u8 },
+    User { user: usize },
+    Profile { user: usize, nickname: Option<u8>, extra: Option<u8> },
+    Password { user: usize },
+    CreateLogin { user: usize, created: u64, lives: u64, now: u64 },
+    Login { n: usize },
+    Rotate { hash: usize, now: u64 },
+    EndLogins { user: usize, platform: i32 },
+    Seen { user: usize, at: u64 },
+    LastSeen { user: usize },
+    Reopen,
+}
+
+pub(crate) fn calls() -> impl Strategy<Value = Call> {
+    let who = || 0..PEOPLE.len();
+    prop_oneof![
+        12 => (who(), who(), 0..20_u8, 0..2_u8, 0..99_u64)
+            .prop_map(|(from, to, client_id, text, at)| Call::Append { from, to, client_id, text, at }),
+        2 => (who(), 0..20_u8).prop_map(|(of, client_id)| Call::Message { of, client_id }),
+        3 => (who(), who(), 0..20_u8, 0..200_u64)
+            .prop_map(|(by, of, client_id, at)| Call::Recall { by, of, client_id, at }),
+        14 => (who(), who(), 0..24_u8, 0..99_u64)
+            .prop_map(|(by, whom, what, at)| Call::Group { by, whom, what, at }),
+        2 => (who(), who(), who(), proptest::option::of(any::<bool>()), any::<bool>()).prop_map(
+            |(user, a, b, pinned, blocked)| Call::Choose { user, a, b, pinned, blocked }
+        ),
+        3 => (who(), who(), who(), 0..12_u64, 0..12_u64)
+            .prop_map(|(user, a, b, from, to)| Call::Marks { user, a, b, from, to }),
+        3 => who().prop_map(|user| Call::Look { user }),
+        4 => (who(), who(), 0..9_u64, 0..9_u64, 0..6_usize, any::<bool>()).prop_map(
+            |(a, b, from, to, limit, descending)| Call::Messages { a, b, from, to, limit, descending }
+        ),
+        3 => (who(), who(), who()).prop_map(|(user, a, b)| Call::Standing { user, a, b }),
+        3 => (who(), proptest::option::of(who()), 0..4_usize)
+            .prop_map(|(user, after, limit)| Call::Standings { user, after, limit }),
+        5 => (who(), who(), who(), any::<bool>(), 0..12_u64)
+            .prop_map(|(user, a, b, read, seq)| Call::Advance { user, a, b, read, seq }),
+        2 => (who(), any::<u8>()).prop_map(|(user, hash)| Call::CreateUser { user, hash }),
+        2 => who().prop_map(|user| Call::User { user }),
+        2 => (who(), proptest::option::of(any::<u8>()), proptest::option::of(any::<u8>()))
+            .prop_map(|(user, nickname, extra)| Call::Profile { user, nickname, extra }),
+        1 => who().prop_map(|user| Call::Password { user }),
+        4 => (who(), 0..50_u64, 0..50_u64, 0..50_u64)
+            .prop_map(|(user, created, lives, now)| Call::CreateLogin { user, created, lives, now }),
+        2 => (0..12_usize).prop_map(|n| Call::Login { n }),
+        5 => (0..24_usize, 0..50_u64).prop_map(|(hash, now)| Call::Rotate { hash, now }),
+        2 => (who(), 0..3).prop_map(|(user, platform)| Call::EndLogins { user, platform }),
+        1 => (who(), 0..50_u64).prop_map(|(user, at)| Call::Seen { user, at }),
+        1 => who().prop_map(|user| Call::LastSeen { user }),
+        1 => Just(Call::Reopen),
+    ]
+}
+
+pub(crate) fn user(n: usize) -> UserId {
+    UserId::parse(PEOPLE[n]).unwrap()
+}
+
+pub(crate) fn pair(a: usize, b: usize) -> ConversationId {
+    // Nobody talks to themselves: that becomes a group.
+    if a == b { group_id().conversation() } else { ConversationId::private(&user(a), &user(b)) }
+}
+
+pub(crate) fn group_id() -> GroupId {
+    GroupId::parse("g").unwrap()
+}
+
+/// Anything that can be done to the group. Some kinds twice, since they lead further.
+fn group_act(what: u8, whom: UserId, at: u64) -> GroupAct {
+    let until = Millis(at * 2);
+    match what {
+        0..=3 => GroupAct::Create(NewGroup {
+            profile: GroupProfile { name: "g".into(), ..GroupProfile::default() },
+            joining: if at.is_multiple_of(2) { Joining::Open } else { Joining::Approval },
+            history: if at.is_multiple_of(3) { History::All } else { History::Joined },
+            members: vec![whom],
+            least: 1,
+            code: JoinCode::random([what; 8]),
+        }),
+        4..=6 => GroupAct::Join { message: at.to_string() },
+        7 => GroupAct::Answer { user: whom, accept: at.is_multiple_of(2) },
+        8..=10 => GroupAct::Invite(vec![whom, user(0)]),
+        11..=13 => GroupAct::Leave,
+        14..=16 => GroupAct::Kick(whom),
+        17 => {
+            GroupAct::SetRole(whom, if at.is_multiple_of(2) { Role::Admin } else { Role::Member })
+        }
+        18 => GroupAct::Transfer(whom),
+        19 => GroupAct::Mute(whom, until),
+        20 => GroupAct::MuteAll(at.is_multiple_of(2)),
+        21 => GroupAct::Update(GroupChange {
+            name: Some(at.to_string()),
+            joining: Some(Joining::Open),
+            ..GroupChange::default()
+        }),
+        22 => GroupAct::ResetCode(JoinCode::random([what; 8])),
+        _ if at.is_multiple_of(9) => GroupAct::Dissolve,
+        _ => GroupAct::MuteAll(false),
+    }
+}
+
+async fn act(store: &Arc<dyn Store>, by: UserId, act: GroupAct, at: Millis) -> String {
+    let asker = Asker { user: by.clone(), at, origin: None };
+    let about = About { users: act.users().to_vec(), code: act.code().cloned() };
+    let rules = GroupRules { code_cooldown_ms: 10, ..GroupRules::default() };
+    let decide =
+        Box::new(move |facts: &GroupFacts| decide(&rules, facts, &group_id(), &by, &act, at));
+    format!("{:?}", store.change_group(&group_id(), asker, about, decide).await.unwrap())
+}
+
+/// Everything there is to see of the group, and of one person in it.
+pub(crate) async fn look(store: &Arc<dyn Store>, who: &UserId) -> String {
+    let id = group_id();
+    let group = store.group(&id).await.unwrap();
+    let code = JoinCode::random([22; 8]);
+    format!(
+        "{group:?} {:?} {:?} {:?} {:?} {:?} {:?}",
+        store.group_member(&id, who).await.unwrap(),
+        store.group_members(&id, Some(who), 2).await.unwrap(),
+        store.group_members(&id, None, 9).await.unwrap(),
+        store.join_requests(&id, None, 9).await.unwrap(),
+        store.group_by_code(&code).await.unwrap(),
+        store.changes(&id.conversation(), Seq(2), 99).await.unwrap(),
+    )
+}
+
+pub(crate) fn client_id(n: u8) -> ClientMsgId {
+    ClientMsgId::parse(&format!("c{n}")).unwrap()
+}
+
+/// Hashes and login ids are given out in order, the same on both sides.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Names {
+    logins: u8,
+    hashes: u8,
+}
+
+fn hash(n: usize) -> [u8; 32] {
+    [u8::try_from(n).unwrap(); 32]
+}
+
+/// Makes the call and writes its outcome down.
+pub(crate) async fn make(store: &Arc<dyn Store>, call: &Call, names: &mut Names) -> String {
+    match call.clone() {
+        Call::Append { from, to, client_id: id, text, at } => {
+            let draft = Draft {
+                conversation: pair(from, to),
+                sender: user(from),
+                client_id: client_id(id),
+                content: Content {
+                    mentions: (at.is_multiple_of(4))
+                        .then(|| user(usize::from(id) % 4))
+                        .into_iter()
+                        .collect(),
+                    mentions_all: at.is_multiple_of(7),
+                    reply_to: (at.is_multiple_of(5)).then(|| ReplyTo {
+                        message: MessageId([9; 16]),
+                        sender: user(usize::from(id) % 3),
+                    }),
+                    ..Content::text(text.to_string())
+                },
+                sent_at: Millis(at),
+                cleaned: None,
+                origin: None,
+                marks_read: !at.is_multiple_of(3),
+            };
+            format!("{:?}", store.append(Permit::for_tests(), draft).await.unwrap())
+        }
+        Call::Recall { by, of, client_id: id, at } => {
+            let (by, at) = (user(by), Millis(at));
+            let asker = Asker { user: by.clone(), at, origin: None };
+            let rules = Rules { recall_window_ms: 50, ..Rules::default() };
+            let may = Box::new(move |facts: RecallFacts<'_>| may_recall(&rules, &by, facts, at));
+            let id = MessageId::of(&user(of), &client_id(id));
+            format!("{:?}", store.recall(id, asker, may).await.unwrap())
+        }
+        Call::Group { by, whom, what, at } => {
+            act(store, user(by), group_act(what, user(whom), at), Millis(at)).await
+        }
+        Call::Choose { user: who, a, b, pinned, blocked } => {
+            let receive = blocked.then_some(Receive::Blocked);
+            let change = SettingsChange { pinned, receive };
+            format!("{:?}", store.update_settings(&user(who), &pair(a, b), change).await.unwrap())
+        }
+        Call::Marks { user: who, a, b, from, to } => {
+            let (who, place, range) = (user(who), pair(a, b), Seq(from)..=Seq(to));
+            let mentions = store.mentions(&who, &place, range.clone(), 3).await.unwrap();
+            format!("{mentions:?} {:?}", store.quiet(&who, &place, range).await.unwrap())
+        }
+        Call::Look { user: who } => look(store, &user(who)).await,
+        Call::Message { of, client_id: id } => {
+            let id = MessageId::of(&user(of), &client_id(id));
+            format!("{:?}", store.message(id).await.unwrap())
+        }
+        Call::Messages { a, b, from, to, limit, descending } => {
+            let order = if descending { Order::Descending } else { Order::Ascending };
+            let found =
+                store.messages(&pair(a, b), Seq(from)..=Seq(to), Limit::of(limit), order).await;
+            format!("{:?}", found.unwrap())
+        }
+        Call::Standing { user: who, a, b } => {
+            format!("{:?}", store.standing(&user(who), &pair(a, b)).await.unwrap())
+        }
+        Call::Standings { user: who, after, limit } => {
+            let after = after.map(|after| pair(who, after));
+            format!("{:?}", store.standings(&user(who), after.as_ref(), limit).await.unwrap())
+        }
+        Call::Advance { user: who, a, b, read, seq } => {
+            let kind = if read { CursorKind::Read } else { CursorKind::Delivered };
+            format!("{:?}", store.advance(&user(who), &pair(a, b), kind, Seq(seq)).await.unwrap())
+        }
+        Call::CreateUser { user: who, hash } => {
+            let account = User {
+                id: user(who),
+                profile: Profile::default(),
+                created_at: Millis(1),
+                password_hash: hash.to_string(),
+                session_version: 1,
+            };
+            format!("{:?}", store.create_user(account).await.unwrap())
+        }
+        Call::User { user: who } => format!("{:?}", store.user(&user(who)).await.unwrap()),
+        Call::Profile { user: who, nickname, extra } => {
+            let change = ProfileChange {
+                nickname: nickname.map(|n| n.to_string()),
+                avatar: None,
+                extra: extra.map(|n| n.to_string()),
+            };
+            format!("{:?}", store.update_profile(&user(who), change).await.unwrap())
+        }
+        Call::Password { user: who } => {
+            format!("{:?}", store.change_password(&user(who), 1, "new".into()).await.unwrap())
+        }
+        Call::CreateLogin { user: who, created, lives, now } => {
+            let login = Login {
+                id: LoginId([names.logins; 16]),
+                user: user(who),
+                platform: Platform(i32::from(names.logins % 3)),
+                created_at: Millis(created),
+                expires_at: Millis(created + lives),
+                refresh_hash: hash(usize::from(names.hashes)),
+                generation: 0,
+                rotated_at: Millis(created),
+                ended: false,
+            };
+            names.logins += 1;
+            names.hashes += 1;
+            format!("{:?}", store.create_login(login, 1 + created % 2, Millis(now)).await.unwrap())
+        }
+        Call::Login { n } => {
+            let id = LoginId([u8::try_from(n).unwrap(); 16]);
+            format!("{:?}", store.login(id).await.unwrap())
+        }
+        Call::Rotate { hash: old, now } => {
+            let new = hash(usize::from(names.hashes));
+            names.hashes += 1;
+            let rotated = store.rotate(hash(old), new, Millis(now + 20), Millis(now), 0).await;
+            format!("{:?}", rotated.unwrap())
+        }
+        Call::EndLogins { user: who, platform } => {
+            let which = move |login: &Login| login.platform == Platform(platform);
+            format!("{:?}", store.end_logins(&user(who), Box::new(which)).await.unwrap())
+        }
+        Call::Seen { user: who, at } => {
+            format!("{:?}", store.seen(&user(who), Millis(at)).await.unwrap())
+        }
+        Call::LastSeen { user: who } => {
+            format!("{:?}", store.last_seen(&user(who)).await.unwrap())
+        }
+        Call::Reopen => String::new(),
+    }
+}
