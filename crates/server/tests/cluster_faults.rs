@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use nexo_sim::history::read_all;
 use nexo_sim::process::Setup;
 use nexo_sim::socket::seq;
-use nexo_sim::{Group, Http, MariaDb, Person, Redis, Server, Stubborn};
+use nexo_sim::{Group, Http, MariaDb, Person, Redis, Server, Socket, Stubborn};
 use serde_json::Value;
 
 /// Pairs that talk: each has one on the first node and one on another.
@@ -134,6 +134,29 @@ async fn redis_goes_and_comes_back() {
     assert_eq!(busy, 0, "no send depends on Redis");
     let ready = server.node(0).get("/readyz", "").await;
     assert_eq!(ready.body["status"], "ready");
+}
+
+/// As long as a node hears nobody, it looks what its sockets lack, and which sign-ins ended.
+#[tokio::test(flavor = "multi_thread")]
+async fn without_redis_messages_and_ends_come_later() {
+    let mut redis = Redis::start();
+    let server = setup(&MariaDb::shared().fresh_database(), &redis.url()).start();
+    let [alice, bob, carol] = server.people(["alice", "bob", "carol"]).await;
+    let connect = async |node: usize, person: &Person| {
+        let mut socket = Socket::open(&server.node(node).authority).await;
+        socket.auth(&person.token).await;
+        socket.until("RESEND_DONE").await;
+        socket
+    };
+    let mut a = connect(0, &alice).await;
+    let (mut b, mut c) = (connect(1, &bob).await, connect(1, &carol).await);
+    redis.kill();
+    a.send("bob", "c1", "can you hear me?").await;
+    let logout = server.node(0).post("/auth/logout", &carol.token, Value::Null).await;
+    assert_eq!(logout.status, 200, "{}", logout.text);
+    assert_eq!(seq(&b.expect("SINGLE_CHAT").await), 1);
+    let (frames, _) = c.expect_end().await;
+    assert_eq!(frames.last().unwrap()["reason"], "session_invalid");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -240,6 +240,35 @@ async fn an_absent_database_is_told_soon_and_forgotten_when_it_is_back() {
     assert!(matches!(saved, Appended::Stored(it) if it.seq == Seq(1)), "refused is not stored");
 }
 
+/// Somebody died in the middle of a transaction and holds a conversation: only that one waits.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_locked_conversation_stops_no_other() {
+    let url = MariaDb::shared().fresh_database();
+    let options = MySqlOptions { committers: 1, ..MySqlOptions::new(url.clone()) };
+    let store: Arc<dyn Store> = MySql::open(&options).await.unwrap();
+    for sender in 0..4 {
+        store.append(Permit::for_tests(), draft(sender, 0)).await.unwrap();
+    }
+    let (held, database) = (draft(0, 0).conversation, url.rsplit('/').next().unwrap().to_owned());
+    let holding = std::thread::spawn(move || {
+        let lock = format!("SELECT id FROM conversations WHERE id = '{held}' FOR UPDATE");
+        MariaDb::shared().sql(&database, &format!("BEGIN; {lock}; SELECT SLEEP(9); COMMIT;"));
+    });
+    tokio::time::sleep(Duration::from_millis(500)).await; // long enough to have the lock
+    let since = Instant::now();
+    let mut sends: Vec<_> =
+        (0..4).map(|sender| store.append(Permit::for_tests(), draft(sender, 2))).collect();
+    let blocked = sends.remove(0);
+    for send in sends {
+        assert!(matches!(send.await.unwrap(), Appended::Stored(_)));
+    }
+    assert!(blocked.await.is_err(), "it is held");
+    assert!(since.elapsed() < Duration::from_secs(9), "it took {:?}", since.elapsed());
+    holding.join().unwrap();
+    let again = store.append(Permit::for_tests(), draft(0, 2)).await.unwrap();
+    assert!(matches!(again, Appended::Stored(it) if it.seq == Seq(2)), "and free again");
+}
+
 /// A decision about a group is never half done, and what was answered holds.
 #[tokio::test(flavor = "multi_thread")]
 async fn groups_and_cursors_survive_lost_commits() {

@@ -197,7 +197,7 @@ impl Bus for Redis {
         let answer = node.errands.tune_in(new);
         Box::pin(async move {
             // In vain, it is written when its turn comes, or when Redis is back.
-            drop(timeout(node.options.call_timeout, answer).await);
+            drop(timeout(node.options.call_timeout * 2, answer).await);
             true
         })
     }

@@ -53,9 +53,10 @@ impl Node {
 
     /// The rows before a claim that are on other nodes; nothing if Redis is away.
     pub(crate) async fn claimed(&self, answer: oneshot::Receiver<Vec<Row>>) -> Option<Vec<Row>> {
-        let limit = self.options.call_timeout;
+        // Whoever writes to Redis notices first if that does not answer; it may also only be busy
+        // here.
+        let limit = self.options.call_timeout * 2;
         let steps = async { self.only_living(answer.await.ok()?).await };
-        // It may only be busy here: whoever writes to Redis notices if that does not answer.
         tokio::time::timeout(limit, steps).await.ok().flatten()
     }
 
