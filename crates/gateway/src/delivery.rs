@@ -1,26 +1,24 @@
-//! An event becomes frames: encoded once, shared by all outboxes that get it.
+//! An event finds those who hear it, and is put into their outboxes.
 
 use std::sync::{Arc, Weak};
 
 use nexo_chat::bus::Listener;
 use nexo_chat::clock::Clock;
 use nexo_chat::command::Event;
-use nexo_chat::ids::{ConversationId, Millis, Seq, UserId};
+use nexo_chat::ids::{ConversationId, Seq, UserId};
 use nexo_chat::model::{Change, ChangeKind, Receive, Window};
-use nexo_chat::policy::delivery::{
-    Audience, Way, hears_change, is_important, which_way, who_hears,
-};
+use nexo_chat::policy::delivery::{Audience, Way, hears_change, which_way, who_hears};
 use nexo_chat::rules::GroupRules;
 use nexo_chat::store::Store;
 use nexo_chat::{Chat, Reason};
-use nexo_wire::dialect::{Dialect, View};
 use tokio::runtime::Handle;
 
 use crate::behind::{self, Behind, Kept};
 use crate::connection::Connection;
 use crate::groups::{Groups, Knows, people};
 use crate::measure::Measures;
-use crate::outbox::{Frame, Pushed};
+use crate::outbox::Pushed;
+use crate::parcel::Parcel;
 use crate::recalls::Recalls;
 use crate::relearn::{self, Relearning, Why};
 use crate::roster::Roster;
@@ -50,58 +48,6 @@ pub struct Delivery {
     pub clock: Arc<dyn Clock>,
     /// What is counted.
     pub measures: Arc<Measures>,
-}
-
-/// An event on its way to many: each form of it is encoded once, when it is first needed.
-struct Parcel<'a> {
-    event: &'a Event,
-    way: Way,
-    now: Millis,
-    /// A handful: as many as there are dialects and ways to look at it.
-    forms: Vec<((Dialect, View), Option<Frame>)>,
-    /// How many got it, counted when all have.
-    pushed: u64,
-    measures: &'a Measures,
-}
-
-impl Drop for Parcel<'_> {
-    fn drop(&mut self) {
-        self.measures.pushed.increment(self.pushed);
-    }
-}
-
-impl<'a> Parcel<'a> {
-    fn new(event: &'a Event, way: Way, now: Millis, measures: &'a Measures) -> Self {
-        Self { event, way, now, forms: Vec::new(), pushed: 0, measures }
-    }
-
-    /// The frame for a socket, if there is anything to say to it.
-    fn frame(&mut self, connection: &Connection) -> Option<Frame> {
-        if self.way == Way::Nothing {
-            return None;
-        }
-        let view = self.view(&connection.user);
-        let form = (connection.dialect, view);
-        if let Some((_, frame)) = self.forms.iter().find(|(known, _)| *known == form) {
-            return frame.clone();
-        }
-        let frame = connection.dialect.event(self.event, view).map(Frame::from);
-        self.forms.push((form, frame.clone()));
-        frame
-    }
-
-    fn view(&self, user: &UserId) -> View {
-        match self.event {
-            Event::Message { message, .. } => View {
-                is_important: is_important(message, user),
-                is_own: message.sender == *user,
-                is_notice: self.way == Way::Notify,
-            },
-            Event::Change { change, .. } => View { is_own: change.by == *user, ..View::default() },
-            Event::Receipt(receipt) => View { is_own: receipt.by == *user, ..View::default() },
-            _ => View::default(),
-        }
-    }
 }
 
 impl Delivery {

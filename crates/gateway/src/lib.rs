@@ -8,7 +8,7 @@
 //! - [`connection`]: what others may know of a socket
 //! - [`roster`]: which sockets a user has here
 //! - [`groups`]: which of them hear a group
-//! - [`delivery`]: an event becomes frames in outboxes
+//! - [`delivery`]: an event finds those who hear it; `parcel`: it becomes frames
 //! - `behind`: what waits for the news of who may hear it
 //! - `relearn`: what every socket does after a silence of the bus
 //! - [`recalls`]: what must not be written any more
@@ -27,6 +27,7 @@ pub mod measure;
 mod opening;
 pub mod options;
 pub mod outbox;
+mod parcel;
 mod present;
 mod pump;
 pub mod recalls;

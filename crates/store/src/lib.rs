@@ -14,6 +14,7 @@ pub mod memory;
 mod meters;
 pub mod mini_im;
 pub mod mysql;
+mod prepared;
 mod sign_ins;
 mod told;
 

@@ -15,29 +15,7 @@ use super::pending::Pending;
 use super::poison::Fault;
 use super::read;
 use super::record::{IdRecord, MessageRecord, WindowRecord};
-
-/// A draft with what can be worked out before its turn comes.
-pub(crate) struct Prepared {
-    draft: Draft,
-    id: MessageId,
-    fingerprint: Fingerprint,
-}
-
-impl Prepared {
-    /// Hashes are worked out by the caller's thread: the committer has only one.
-    pub(crate) fn new(draft: Draft) -> Self {
-        let id = MessageId::of(&draft.sender, &draft.client_id);
-        let fingerprint = draft.content.fingerprint(&draft.conversation);
-        Self { draft, id, fingerprint }
-    }
-
-    /// About how many bytes it will take.
-    pub(crate) fn bytes(&self) -> usize {
-        let content = &self.draft.content;
-        let extra = content.extra.iter().map(|(key, value)| key.len() + value.len());
-        256 + content.body.len() + extra.sum::<usize>() + content.mentions.len() * UserId::LEN_MAX
-    }
-}
+use crate::prepared::Prepared;
 
 /// Decides an append and adds its records to the batch.
 pub(crate) fn append(pending: &mut Pending<'_>, prepared: Prepared) -> Result<Appended, Fault> {

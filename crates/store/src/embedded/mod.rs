@@ -84,6 +84,8 @@ use self::pending::Pending;
 use self::poison::Fault;
 
 pub(crate) use self::entries::encode as encode_item;
+use crate::prepared::Prepared;
+
 pub use self::folder::OpenError;
 pub use self::options::{FaultKind, Faults, Options};
 
@@ -197,7 +199,7 @@ impl Drop for Embedded {
 
 impl Store for Embedded {
     fn append(&self, _permit: Permit, draft: Draft) -> Stored<'static, Appended> {
-        let prepared = append::Prepared::new(draft);
+        let prepared = Prepared::new(draft);
         self.submit(prepared.bytes(), |pending| append::append(pending, prepared))
     }
 

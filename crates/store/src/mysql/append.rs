@@ -20,40 +20,10 @@ use super::fault::{Fault, damaged};
 use super::groups;
 use super::row::{self, Fields, MESSAGE};
 use super::sql::{values, writing};
+use crate::prepared::Prepared;
 
 /// Whom a message to everybody is kept under.
 pub(crate) const EVERYBODY: &str = "*";
-
-/// A draft with what can be worked out before its turn comes.
-pub(crate) struct Prepared {
-    draft: Draft,
-    id: MessageId,
-    fingerprint: Fingerprint,
-}
-
-impl Prepared {
-    pub(crate) fn new(draft: Draft) -> Self {
-        let id = MessageId::of(&draft.sender, &draft.client_id);
-        let fingerprint = draft.content.fingerprint(&draft.conversation);
-        Self { draft, id, fingerprint }
-    }
-
-    /// About how many bytes it will take.
-    pub(crate) fn bytes(&self) -> usize {
-        let content = &self.draft.content;
-        let extra = content.extra.iter().map(|(key, value)| key.len() + value.len());
-        256 + content.body.len() + extra.sum::<usize>() + content.mentions.len() * UserId::LEN_MAX
-    }
-
-    /// Where to.
-    pub(crate) fn conversation(&self) -> &ConversationId {
-        &self.draft.conversation
-    }
-
-    fn place(&self) -> Place {
-        (self.draft.sender.clone(), self.draft.conversation.clone())
-    }
-}
 
 /// What became of a batch.
 #[derive(Default)]
@@ -206,7 +176,8 @@ async fn gather(
     let new = drafts.iter().filter(|it| !facts.messages.contains_key(&it.id));
     let new: Vec<&Prepared> = new.collect();
     gather_groups(act, &new, &mut facts).await?;
-    for place in new.iter().filter(|it| !it.draft.marks_read).map(|it| it.place()) {
+    for draft in new.iter().map(|it| &it.draft).filter(|draft| !draft.marks_read) {
+        let place = (draft.sender.clone(), draft.conversation.clone());
         let total = cursors::quiet_total(act, &place).await?;
         facts.quiet.insert(place, total);
     }

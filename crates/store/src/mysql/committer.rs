@@ -14,11 +14,12 @@ use nexo_chat::model::Message;
 use nexo_chat::store::{Appended, Decided, StoreError};
 use tokio::sync::{mpsc, oneshot};
 
-use super::append::{self, Done, Prepared};
+use super::append::{self, Done};
 use super::core::Core;
 use super::fault::Fault;
 use super::group_acts::{self, GroupAct};
 use super::recall::{self, RecallAct};
+use crate::prepared::Prepared;
 
 /// Gives an outcome to whoever waits for it.
 pub(crate) type Answer<T> = oneshot::Sender<Result<T, StoreError>>;
@@ -109,13 +110,13 @@ impl Committer {
     /// Stores a batch. If something stands in the way of one of its conversations, the others go
     /// without it.
     async fn store(&self, drafts: Vec<Prepared>, answers: Vec<Answer<Appended>>) {
-        let first = drafts[0].conversation();
-        let is_one = drafts.iter().all(|it| it.conversation() == first);
+        let first = &drafts[0].draft.conversation;
+        let is_one = drafts.iter().all(|it| it.draft.conversation == *first);
         let done = append::append(&self.core, &drafts).await;
         if let (false, Err(Fault::Again(_) | Fault::Damaged(_))) = (is_one, &done) {
             let mut apart: BTreeMap<ConversationId, (Vec<_>, Vec<_>)> = BTreeMap::new();
             for (draft, answer) in drafts.into_iter().zip(answers) {
-                let part = apart.entry(draft.conversation().clone()).or_default();
+                let part = apart.entry(draft.draft.conversation.clone()).or_default();
                 part.0.push(draft);
                 part.1.push(answer);
             }

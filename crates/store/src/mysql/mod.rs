@@ -58,7 +58,6 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 
 use self::accounts::Rotation;
-use self::append::Prepared;
 use self::committer::{Committer, Work};
 use self::core::{Core, closed};
 use self::cursors::Move;
@@ -69,6 +68,8 @@ use self::pool::Pool;
 use self::recall::RecallAct;
 use self::standings::Look;
 use crate::archive::ArchiveError;
+
+use crate::prepared::Prepared;
 
 pub use self::options::MySqlOptions;
 pub(crate) use self::pool::opts;
