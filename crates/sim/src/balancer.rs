@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
+use tokio::io::AsyncWriteExt;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::oneshot;
 
@@ -51,7 +52,7 @@ impl Balancer {
 
 async fn accept(listener: TcpListener, nodes: Arc<Mutex<Vec<SocketAddr>>>) {
     let turn = AtomicUsize::new(0);
-    while let Ok((mut client, _)) = listener.accept().await {
+    while let Ok((client, _)) = listener.accept().await {
         let node = {
             let nodes = nodes.lock().unwrap_or_else(PoisonError::into_inner);
             if nodes.is_empty() {
@@ -60,14 +61,33 @@ async fn accept(listener: TcpListener, nodes: Arc<Mutex<Vec<SocketAddr>>>) {
             nodes[turn.fetch_add(1, Ordering::Relaxed) % nodes.len()]
         };
         tokio::spawn(async move {
-            let Ok(mut node) = TcpStream::connect(node).await else { return };
+            let Ok(node) = TcpStream::connect(node).await else { return };
             for stream in [&client, &node] {
                 if stream.set_nodelay(true).is_err() {
                     return; // it is gone already
                 }
             }
-            // However it ends, both sides are closed then.
-            drop(tokio::io::copy_bidirectional(&mut client, &mut node).await);
+            // A node that has heard enough may still have something to say, so each way ends by
+            // itself.
+            let (mut from_client, mut to_client) = client.into_split();
+            let (mut from_node, mut to_node) = node.into_split();
+            let there = async {
+                drop(tokio::io::copy(&mut from_client, &mut to_node).await);
+                drop(to_node.shutdown().await);
+            };
+            let back = async {
+                drop(tokio::io::copy(&mut from_node, &mut to_client).await);
+                drop(to_client.shutdown().await);
+            };
+            // Once the node has said everything, nobody waits for the client.
+            let waiting = async {
+                there.await;
+                std::future::pending::<()>().await;
+            };
+            tokio::select! {
+                () = waiting => {}
+                () = back => {}
+            }
         });
     }
 }
