@@ -246,6 +246,7 @@ impl Groups {
     /// Lets a socket hear the groups its owner is in, and nothing of what they blocked. It must be
     /// in the roster already: whatever changes while this reads is heard there, and read again.
     pub async fn attend(&self, chat: &Chat, connection: &Arc<Connection>) -> Result<(), Error> {
+        let mut was_deaf_before = false;
         for look in 0.. {
             tokio::time::sleep(PAUSE * look).await; // others are changing what is read here
             let (unsettled, endings) = (connection.unsettled(), self.endings());
@@ -277,8 +278,11 @@ impl Groups {
             }
             if unsettled != connection.unsettled() {
                 self.forget(connection);
-            } else if is_new && !was_deaf {
-                return Ok(());
+                was_deaf_before = false;
+            } else if is_new && (!was_deaf || was_deaf_before) {
+                return Ok(()); // also if others cannot be heard at all now
+            } else {
+                was_deaf_before = was_deaf;
             }
         }
         Ok(())

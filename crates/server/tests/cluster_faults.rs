@@ -150,7 +150,11 @@ async fn without_redis_messages_and_ends_come_later() {
     };
     let mut a = connect(0, &alice).await;
     let (mut b, mut c) = (connect(1, &bob).await, connect(1, &carol).await);
+    Group::new(server.node(0), &alice, &[&bob]).await;
     redis.kill();
+    // Whoever is in a group is let in all the same.
+    let phone = connect(2, &alice).await;
+    drop(phone);
     a.send("bob", "c1", "can you hear me?").await;
     let logout = server.node(0).post("/auth/logout", &carol.token, Value::Null).await;
     assert_eq!(logout.status, 200, "{}", logout.text);
