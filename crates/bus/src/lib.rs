@@ -5,4 +5,4 @@ mod local;
 mod redis;
 
 pub use local::Local;
-pub use redis::{BadOptions, NodeId, Redis, RedisOptions};
+pub use redis::{Address, Addresses, Backoff, BadOptions, Link, Lot, NodeId, Redis, RedisOptions};

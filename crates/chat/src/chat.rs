@@ -6,6 +6,7 @@ use crate::bus::Bus;
 use crate::clock::{Clock, Dice};
 use crate::command::{Answer, Command, Reply};
 use crate::ids::UserId;
+use crate::intake::Intake;
 use crate::model::Caller;
 use crate::passwords::Passwords;
 use crate::reason::{Error, Reason};
@@ -28,6 +29,8 @@ pub struct Chat {
     pub bus: Arc<dyn Bus>,
     /// What time it is.
     pub clock: Arc<dyn Clock>,
+    /// Who takes messages in before they are saved, if anybody does.
+    pub intake: Option<Arc<dyn Intake>>,
     /// Unpredictable bytes.
     pub dice: Arc<dyn Dice>,
     /// How passwords are kept.
@@ -49,12 +52,14 @@ pub struct Session {
     pub caller: Caller,
     /// What was already sent again.
     pub catchup: Catchup,
+    /// Whether it can be told that a message is accepted and not saved yet.
+    pub knows_accepted: bool,
 }
 
 impl Session {
     /// A session that has sent nothing again yet.
-    pub fn new(caller: Caller) -> Self {
-        Self { caller, catchup: Catchup::default() }
+    pub fn new(caller: Caller, knows_accepted: bool) -> Self {
+        Self { caller, catchup: Catchup::default(), knows_accepted }
     }
 }
 
@@ -75,7 +80,27 @@ impl Chat {
         let requests =
             Throttle::per_second(rules.user_requests_per_second, rules.user_requests_burst);
         let logins = Throttles::new(&rules);
-        Self { store, bus, clock, dice, passwords, rules, key, sends, requests, typings, logins }
+        let intake = None;
+        Self {
+            store,
+            bus,
+            clock,
+            intake,
+            dice,
+            passwords,
+            rules,
+            key,
+            sends,
+            requests,
+            typings,
+            logins,
+        }
+    }
+
+    /// Answers senders who understand it as soon as somebody has taken their message in.
+    #[must_use]
+    pub fn with_intake(self, intake: Arc<dyn Intake>) -> Self {
+        Self { intake: Some(intake), ..self }
     }
 
     /// Counts a request over HTTP; there may be too many.
@@ -92,8 +117,9 @@ impl Chat {
     pub async fn handle(&self, session: &mut Session, command: Command) -> Result<Answer, Error> {
         Ok(Answer::Now(match command {
             Command::Send(outgoing) => {
-                let saved = send::send(self, &session.caller, outgoing).await?;
-                return Ok(Answer::Later(saved));
+                let caller = &session.caller;
+                let sending = send::send(self, caller, outgoing, session.knows_accepted).await?;
+                return Ok(Answer::Later(sending));
             }
             Command::Acknowledge(ack) => {
                 read::acknowledge(self, &session.caller, &ack).await?;

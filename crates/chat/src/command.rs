@@ -12,7 +12,7 @@ use crate::membership::JoinRequest;
 use crate::model::{Caller, Change, Content, CursorKind, Message, Receive};
 use crate::query::{Found, Query};
 use crate::reason::Reason;
-use crate::send::Saving;
+use crate::send::Sending;
 
 /// What a frame asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -105,6 +105,8 @@ pub enum Reply {
     Authenticated(Caller),
     /// The message is durable.
     Saved(Saved),
+    /// The message will be durable.
+    Accepted(Accepted),
     /// The message is taken back, now or before.
     Recalled(Arc<Message>),
     /// One page of what was missed.
@@ -126,6 +128,23 @@ pub struct Saved {
     pub cleaned: bool,
 }
 
+/// What the sender is told about a message that was taken in but is not saved yet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Accepted {
+    /// Its name for everybody, which it will keep.
+    pub id: MessageId,
+    /// Where it will be.
+    pub conversation: ConversationId,
+    /// Who said it.
+    pub sender: UserId,
+    /// The sender's name for it.
+    pub client_id: ClientMsgId,
+    /// When the server got it.
+    pub at: Millis,
+    /// What others will see instead, where words were replaced.
+    pub cleaned: Option<Content>,
+}
+
 /// A page of a resend, oldest first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Page {
@@ -140,7 +159,7 @@ pub enum Answer {
     /// Here it is.
     Now(Reply),
     /// It will come. The order of the commands is already decided.
-    Later(Saving),
+    Later(Sending),
 }
 
 /// What happened, told to everybody concerned. A hint: the store is the truth.
@@ -158,6 +177,22 @@ pub enum Event {
         /// behind, and may not know who hears it.
         change_seq: Seq,
     },
+    /// A message was accepted and is not saved yet: a look at what will come. It has no place, so it
+    /// moves no cursor. Only between two people: in a group, who may hear it depends on its place.
+    Preview {
+        /// The message, at [`Seq::ZERO`].
+        message: Arc<Message>,
+        /// The socket that sent it and is not told.
+        origin: Option<ConnectionId>,
+    },
+    /// A message that was accepted is durable, as was found out later: only those are told who know
+    /// it without its place.
+    Settled {
+        /// The message.
+        message: Arc<Message>,
+    },
+    /// A message that was accepted will never be saved: those who know it forget it.
+    Dropped(Dropped),
     /// Something stored was changed.
     Change {
         /// The change.
@@ -223,6 +258,23 @@ pub enum Event {
         /// What they are told.
         reason: Reason,
     },
+}
+
+/// A message that was accepted and did not become one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Dropped {
+    /// Its name for everybody.
+    pub id: MessageId,
+    /// Where it would have been.
+    pub conversation: ConversationId,
+    /// Who said it.
+    pub sender: UserId,
+    /// The sender's name for it.
+    pub client_id: ClientMsgId,
+    /// Why.
+    pub reason: Reason,
+    /// When that was found out.
+    pub at: Millis,
 }
 
 /// Which of a user's sign-ins.

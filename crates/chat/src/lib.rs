@@ -8,7 +8,7 @@
 //! - [`reason`]: everything they can be refused for
 //! - [`rules`]: the numbers and choices an operator may set
 //! - [`invariants`]: the promises as predicates, called by tests and by the code
-//! - [`store`], [`bus`], [`clock`], [`passwords`]: the contracts the domain needs from others
+//! - [`store`], [`bus`], [`intake`], [`clock`], [`passwords`]: the contracts the domain needs from others
 //! - [`policy`]: pure decisions
 //! - [`chat`]: puts the features together: [`auth`], [`devices`], [`token`], [`profile`],
 //!   [`presence`], [`group`], [`send`], [`words`], [`read`],
@@ -25,6 +25,7 @@ pub mod conversations;
 pub mod devices;
 pub mod group;
 pub mod ids;
+pub mod intake;
 pub mod invariants;
 pub mod membership;
 pub mod model;

@@ -202,7 +202,7 @@ impl Content {
 pub struct Fingerprint(pub [u8; 16]);
 
 /// A message on its way into the store: everything but its seq.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Draft {
     /// Where to.
     pub conversation: ConversationId,
@@ -220,6 +220,23 @@ pub struct Draft {
     pub origin: Option<ConnectionId>,
     /// Whether sending it reads everything before it.
     pub marks_read: bool,
+}
+
+impl Draft {
+    /// The message it becomes at a place.
+    #[must_use]
+    pub fn into_message(self, id: MessageId, seq: Seq) -> Message {
+        Message {
+            id,
+            conversation: self.conversation,
+            seq,
+            sender: self.sender,
+            client_id: self.client_id,
+            sent_at: self.sent_at,
+            content: self.cleaned.unwrap_or(self.content),
+            recalled: None,
+        }
+    }
 }
 
 /// A stored message. Never changes once readable, except that it may be recalled.

@@ -40,6 +40,8 @@ pub struct Rules {
     pub recall_window_ms: u64,
     /// How long a rotated refresh token is only refused, before showing it ends the sign-in.
     pub refresh_grace_ms: u64,
+    /// How long a message is shown that was accepted and then lost, before it is taken away.
+    pub preview_ms: u64,
     /// Messages of one resend page.
     pub resend_page: usize,
     /// Bytes of one page of messages, sent again or read.
@@ -133,6 +135,7 @@ impl Default for Rules {
             words: None,
             recall_window_ms: 120_000,
             refresh_grace_ms: 10_000,
+            preview_ms: 30_000,
             resend_page: 200,
             page_bytes_max: 1024 * 1024,
             user_sends_per_second: 30,

@@ -9,10 +9,12 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 
 use crate::chat::Chat;
-use crate::command::{Outgoing, Saved, Target};
+use crate::command::{Accepted, Outgoing, Reply, Saved, Target};
 use crate::ids::{ConnectionId, ConversationId, MessageId, UserId};
+use crate::intake::{Intake, Taken};
 use crate::invariants::visible;
 use crate::model::{Caller, Content, Draft, Message, ReplyTo};
+use crate::policy::group::may_speak;
 use crate::policy::send::{Facts, Permit, may_repeat, may_send};
 use crate::reason::{Error, Reason};
 use crate::store::{Appended, Stored};
@@ -28,24 +30,119 @@ impl Future for Saving {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let appended = std::task::ready!(self.appended.as_mut().poll(cx))?;
-        Poll::Ready(match appended {
-            Appended::Stored(message) => Ok(saved(message, &self.as_sent, false)),
-            Appended::Duplicate(message) => Ok(saved(message, &self.as_sent, true)),
-            Appended::Conflict => Err(Reason::ClientMsgIdConflict.into()),
-            Appended::Refused(reason) => Err(reason.into()),
-        })
+        Poll::Ready(outcome(appended, &self.as_sent))
     }
 }
 
-/// Sends a message. When this returns, the message has its place in the order.
-pub async fn send(chat: &Chat, caller: &Caller, mut outgoing: Outgoing) -> Result<Saving, Error> {
+fn outcome(appended: Appended, as_sent: &Bytes) -> Result<Saved, Error> {
+    match appended {
+        Appended::Stored(message) => Ok(saved(message, as_sent, false)),
+        Appended::Duplicate(message) => Ok(saved(message, as_sent, true)),
+        Appended::Conflict => Err(Reason::ClientMsgIdConflict.into()),
+        Appended::Refused(reason) => Err(reason.into()),
+    }
+}
+
+/// A message that has its place among those of its sender; the answer comes once it is durable, or
+/// once somebody has taken it in.
+pub enum Sending {
+    /// On the ordinary way.
+    Saving(Saving),
+    /// On the early one.
+    Accepting(Accepting),
+}
+
+/// A message that somebody takes in before it is saved.
+pub struct Accepting {
+    taken: Stored<'static, Taken>,
+    accepted: Option<Box<Accepted>>,
+    as_sent: Bytes,
+}
+
+impl Future for Sending {
+    type Output = Result<Reply, Error>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        match &mut *self {
+            Self::Saving(saving) => Pin::new(saving).poll(cx).map_ok(Reply::Saved),
+            Self::Accepting(it) => {
+                let taken = std::task::ready!(it.taken.as_mut().poll(cx))?;
+                Poll::Ready(match (taken, it.accepted.take()) {
+                    (Taken::Appended(appended), _) => {
+                        outcome(appended, &it.as_sent).map(Reply::Saved)
+                    }
+                    (Taken::Accepted, Some(accepted)) => Ok(Reply::Accepted(*accepted)),
+                    (Taken::Accepted, None) => Ok(Reply::Quiet), // asked again after the answer
+                })
+            }
+        }
+    }
+}
+
+/// Sends a message. When this returns, the message has its place in the order. Whoever `knows` what
+/// accepted means may be told that much before it is saved.
+pub async fn send(
+    chat: &Chat,
+    caller: &Caller,
+    outgoing: Outgoing,
+    knows_accepted: bool,
+) -> Result<Sending, Error> {
+    let conversation = outgoing.to.conversation(&caller.user);
+    match &chat.intake {
+        Some(intake) if knows_accepted && intake.takes(&conversation) => {
+            let (permit, draft) = draft(chat, caller, conversation, outgoing).await?;
+            still_speaks(chat, &draft).await?;
+            Ok(Sending::Accepting(accept(&**intake, permit, draft)))
+        }
+        _ => Ok(Sending::Saving(save(chat, caller, outgoing).await?)),
+    }
+}
+
+/// Sends a message the ordinary way.
+pub async fn save(chat: &Chat, caller: &Caller, outgoing: Outgoing) -> Result<Saving, Error> {
+    let conversation = outgoing.to.conversation(&caller.user);
+    let (permit, draft) = draft(chat, caller, conversation, outgoing).await?;
+    Ok(append(chat, permit, draft))
+}
+
+async fn draft(
+    chat: &Chat,
+    caller: &Caller,
+    conversation: ConversationId,
+    mut outgoing: Outgoing,
+) -> Result<(Permit, Draft), Error> {
     if !chat.sends.take(caller.user.clone(), chat.clock.ticks()) {
         return Err(Reason::TooManyRequests.into());
     }
-    let conversation = outgoing.to.conversation(&caller.user);
     once_each(&mut outgoing.content);
     let permit = permit(chat, &caller.user, &conversation, &mut outgoing).await?;
-    Ok(append(chat, caller.user.clone(), caller.connection, conversation, outgoing, permit))
+    let draft = drafted(chat, caller.user.clone(), caller.connection, conversation, outgoing);
+    Ok((permit, draft))
+}
+
+/// The append will ask too, but then others may have been told that it was accepted.
+async fn still_speaks(chat: &Chat, draft: &Draft) -> Result<(), Error> {
+    let Some(group) = draft.conversation.group() else { return Ok(()) };
+    let member = chat.store.group_member(&group, &draft.sender).await?;
+    let group = chat.store.group(&group).await?;
+    let Err(reason) = may_speak(group.as_deref(), member.as_ref(), draft) else { return Ok(()) };
+    let id = MessageId::of(&draft.sender, &draft.client_id);
+    // What is stored already is answered, whatever its sender may do by now.
+    if chat.store.message(id).await?.is_some() { Ok(()) } else { Err(reason.into()) }
+}
+
+fn accept(intake: &dyn Intake, permit: Permit, draft: Draft) -> Accepting {
+    let accepted = Accepted {
+        id: MessageId::of(&draft.sender, &draft.client_id),
+        conversation: draft.conversation.clone(),
+        sender: draft.sender.clone(),
+        client_id: draft.client_id.clone(),
+        at: draft.sent_at,
+        cleaned: draft.cleaned.clone(),
+    };
+    let as_sent = draft.content.body.clone();
+    let taken = intake.take(permit, draft);
+    Accepting { taken, accepted: Some(Box::new(accepted)), as_sent }
 }
 
 /// Says something with the operator's own voice, to anybody or to any group.
@@ -54,29 +151,30 @@ pub async fn system(chat: &Chat, mut outgoing: Outgoing) -> Result<Saved, Error>
     let conversation = outgoing.to.conversation(&system);
     once_each(&mut outgoing.content);
     let permit = permit(chat, &system, &conversation, &mut outgoing).await?;
-    append(chat, system, None, conversation, outgoing, permit).await
+    append(chat, permit, drafted(chat, system, None, conversation, outgoing)).await
 }
 
-fn append(
+fn drafted(
     chat: &Chat,
     sender: UserId,
     origin: Option<ConnectionId>,
     conversation: ConversationId,
     outgoing: Outgoing,
-    permit: Permit,
-) -> Saving {
-    let cleaned = chat.rules.words.as_ref().and_then(|words| words.clean(&outgoing.content));
-    let as_sent = outgoing.content.body.clone();
-    let draft = Draft {
+) -> Draft {
+    Draft {
         conversation,
         sender,
         client_id: outgoing.client_id,
+        cleaned: chat.rules.words.as_ref().and_then(|words| words.clean(&outgoing.content)),
         content: outgoing.content,
-        cleaned,
         sent_at: chat.clock.now(),
         origin,
         marks_read: outgoing.marks_read,
-    };
+    }
+}
+
+fn append(chat: &Chat, permit: Permit, draft: Draft) -> Saving {
+    let as_sent = draft.content.body.clone();
     Saving { appended: chat.store.append(permit, draft), as_sent }
 }
 
@@ -113,7 +211,7 @@ async fn facts(
     let mut facts =
         Facts { receiver_exists: true, mentions_are_there: true, answers_something: true };
     if let Target::User(user) = &outgoing.to {
-        facts.receiver_exists = chat.store.user_exists(user).await?;
+        facts.receiver_exists = exists(chat, user).await?;
     }
     if let Some(id) = outgoing.reply_to {
         let answered = chat.store.message(id).await?;
@@ -147,6 +245,16 @@ async fn facts(
         chat.store.group_member(group, sender).await?.ok_or(Reason::NotGroupMember)?;
     }
     Ok(facts)
+}
+
+/// Whether somebody has an account. Where messages are taken in without the store, whoever is
+/// connected has one too, even if the store cannot be asked.
+async fn exists(chat: &Chat, user: &UserId) -> Result<bool, Error> {
+    let asked = chat.store.user_exists(user).await;
+    if asked.is_err() && chat.intake.is_some() && !chat.bus.places(user).await.is_empty() {
+        return Ok(true);
+    }
+    Ok(asked?)
 }
 
 async fn can_see(

@@ -1,6 +1,6 @@
 //! What the domain needs from a store. Semantic: about messages and members, not keys or SQL.
 //!
-//! Engines: `memory` (the reference), `embedded`, later `mysql`. Every sentence here is a
+//! Engines: `memory` (the reference), `embedded`, `mysql`. Every sentence here is a
 //! conformance case that runs on all of them.
 
 use std::ops::RangeInclusive;
@@ -45,6 +45,9 @@ pub enum Appended {
     /// The sender may not speak in this group now. Nothing changed.
     Refused(Reason),
 }
+
+/// Messages that may be appended together.
+pub const RUN_MAX: usize = 128;
 
 /// How much of a list: so many, and about so many bytes, but at least one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -179,6 +182,13 @@ pub trait Store: Send + Sync {
     /// The first message of a private conversation makes both people members of it.
     /// An error means "unknown": the same call again gives the one outcome.
     fn append(&self, permit: Permit, draft: Draft) -> Stored<'static, Appended>;
+
+    /// Stores messages of one conversation as so many calls of [`Store::append`] would, one after
+    /// the other, with one difference: if there is an error, none of them was stored, or all of
+    /// them were. So the same call again never puts an earlier one after a later one.
+    ///
+    /// At most [`RUN_MAX`] messages.
+    fn append_run(&self, permit: Permit, drafts: Vec<Draft>) -> Stored<'static, Vec<Appended>>;
 
     /// Names who hears of durable messages. Set once, before the first append.
     fn on_commit(&self, listener: Arc<dyn Committed>);

@@ -5,7 +5,7 @@ use std::sync::{Arc, Weak};
 use nexo_chat::bus::Listener;
 use nexo_chat::clock::Clock;
 use nexo_chat::command::Event;
-use nexo_chat::ids::{ConversationId, Seq, UserId};
+use nexo_chat::ids::{ConnectionId, ConversationId, Seq, UserId};
 use nexo_chat::model::{Change, ChangeKind, Receive, Window};
 use nexo_chat::policy::delivery::{Audience, Way, hears_change, which_way, who_hears};
 use nexo_chat::rules::GroupRules;
@@ -22,6 +22,8 @@ use crate::parcel::Parcel;
 use crate::recalls::Recalls;
 use crate::relearn::{self, Relearning, Why};
 use crate::roster::Roster;
+use crate::settling::Settling;
+use crate::unsettled::Unsettled;
 use crate::wakes::Wakes;
 
 /// Puts events into the outboxes of those who hear them.
@@ -36,6 +38,10 @@ pub struct Delivery {
     pub recalls: Arc<Recalls>,
     /// What waits for the news of who may hear it.
     pub behind: Behind,
+    /// Who knows which message before it is saved.
+    pub unsettled: Arc<Unsettled>,
+    /// Whether somebody looks for them.
+    pub settling: Settling,
     /// Whether sockets are looking again.
     pub relearning: Relearning,
     /// The domain, for what has to be looked up. It holds this in turn.
@@ -53,11 +59,22 @@ pub struct Delivery {
 impl Delivery {
     /// Pushes to everybody concerned, or to nobody if it is not known who they are; tells which.
     fn push(&self, event: &Event, audience: &Audience, wakes: &mut Wakes) -> bool {
+        self.push_but(event, audience, &[], wakes)
+    }
+
+    /// The same, but to none of these.
+    fn push_but(
+        &self,
+        event: &Event,
+        audience: &Audience,
+        told: &[ConnectionId],
+        wakes: &mut Wakes,
+    ) -> bool {
         let now = self.clock.ticks();
         let mut parcel = Parcel::new(event, Way::Push, now, &self.measures);
         for user in audience.users.iter().flatten() {
             self.roster.each_of(user, |connection| {
-                if Some(connection.id) != audience.except {
+                if Some(connection.id) != audience.except && !told.contains(&connection.id) {
                     self.hand_over(&mut parcel, connection, wakes);
                 }
             });
@@ -95,7 +112,12 @@ impl Delivery {
         })
     }
 
-    fn hand_over(&self, parcel: &mut Parcel<'_>, connection: &Arc<Connection>, wakes: &mut Wakes) {
+    pub(crate) fn hand_over(
+        &self,
+        parcel: &mut Parcel<'_>,
+        connection: &Arc<Connection>,
+        wakes: &mut Wakes,
+    ) {
         if connection.blocks_anything() {
             let chatter = chatter_for(parcel.event, &connection.user);
             if chatter.is_some_and(|conversation| connection.blocks(&conversation)) {
@@ -133,16 +155,21 @@ impl Delivery {
 
     /// Pushes a message, unless it is not known yet who may hear it. One that was recalled has no
     /// text any more, in whatever order one hears of both.
-    pub(crate) fn try_message(&self, event: &Event, wakes: &mut Wakes) -> bool {
+    pub(crate) fn try_message(
+        &self,
+        event: &Event,
+        told: &[ConnectionId],
+        wakes: &mut Wakes,
+    ) -> bool {
         if let Event::Message { message, origin, members, change_seq } = event
             && let Some(message) = self.recalls.without_text(message)
         {
             let (message, origin) = (Arc::new(message), *origin);
             let (members, change_seq) = (*members, *change_seq);
             let event = Event::Message { message, origin, members, change_seq };
-            return self.push(&event, &who_hears(&event), wakes);
+            return self.push_but(&event, &who_hears(&event), told, wakes);
         }
-        self.push(event, &who_hears(event), wakes)
+        self.push_but(event, &who_hears(event), told, wakes)
     }
 
     /// Lets go what was kept back, if it can; a change was read from the store meanwhile.
@@ -151,15 +178,17 @@ impl Delivery {
             Event::Change { change, .. } => {
                 self.groups.known(&change.conversation).is_none_or(|known| known >= change.seq)
             }
-            _ => self.try_message(event, wakes),
+            _ => self.try_message(event, &[], wakes),
         }
     }
 
     fn message(&self, event: &Event, conversation: &ConversationId, wakes: &mut Wakes) {
-        if let (Event::Message { message, .. }, Some(store)) = (event, self.store()) {
+        let Event::Message { message, .. } = event else { return };
+        if let Some(store) = self.store() {
             store.heard(message);
         }
-        if self.behind.is_waiting(conversation) || !self.try_message(event, wakes) {
+        let told = self.settle(message, wakes);
+        if self.behind.is_waiting(conversation) || !self.try_message(event, &told, wakes) {
             self.keep_back(event, conversation);
         }
     }
@@ -322,7 +351,9 @@ fn is_last_word(event: &Event, user: &UserId) -> bool {
 /// The message a dropped push has to bring again: the new one, or the one that changed.
 fn concerns(event: &Event) -> Option<(&ConversationId, Seq)> {
     match event {
-        Event::Message { message, .. } => Some((&message.conversation, message.seq)),
+        Event::Message { message, .. } | Event::Settled { message } => {
+            Some((&message.conversation, message.seq))
+        }
         Event::Change { change, .. } => match change.kind {
             ChangeKind::Recalled { seq, .. } => Some((&change.conversation, seq)),
             _ => None,
@@ -338,6 +369,9 @@ impl Delivery {
             Event::Receipt(_) | Event::Typing { .. } | Event::JoinAnswered { .. } => {
                 self.push(event, &who_hears(event), wakes);
             }
+            Event::Preview { .. } => self.preview(event, wakes),
+            Event::Settled { message } => drop(self.settle(message, wakes)),
+            Event::Dropped(dropped) => self.drop_known(dropped, wakes),
             Event::Change { change, .. } => self.change_in_turn(event, change, wakes),
             Event::JoinRequested { to, .. } => {
                 let now = self.clock.ticks();

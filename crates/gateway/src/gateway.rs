@@ -18,6 +18,8 @@ use crate::options::Options;
 use crate::recalls::Recalls;
 use crate::relearn::Relearning;
 use crate::roster::Roster;
+use crate::settling::Settling;
+use crate::unsettled::Unsettled;
 
 /// One node's sockets and what they need.
 pub struct Gateway {
@@ -35,6 +37,8 @@ pub struct Gateway {
     pub(crate) delivery: Arc<Delivery>,
     /// What was recalled a moment ago.
     pub recalls: Arc<Recalls>,
+    /// Who knows which message before it is saved.
+    pub unsettled: Arc<Unsettled>,
     /// What is counted.
     pub measures: Arc<Measures>,
     /// Renders the metrics page.
@@ -55,12 +59,15 @@ impl Gateway {
         let measures = Arc::new(Measures::default());
         let groups = Arc::new(Groups::new(Arc::clone(&chat.bus)));
         let recalls = Arc::new(Recalls::default());
+        let unsettled = Arc::new(Unsettled::default());
         let delivery = Arc::new_cyclic(|me| Delivery {
             roster: Arc::clone(&roster),
             groups: Arc::clone(&groups),
             rules: chat.rules.groups,
             recalls: Arc::clone(&recalls),
             behind: Behind::default(),
+            unsettled: Arc::clone(&unsettled),
+            settling: Settling::default(),
             relearning: Relearning::default(),
             chat: Arc::downgrade(&chat),
             me: Weak::clone(me),
@@ -80,6 +87,7 @@ impl Gateway {
             groups,
             delivery,
             recalls,
+            unsettled,
             measures,
             metrics_page,
             draining: watch::Sender::new(false),

@@ -34,8 +34,10 @@ pub mod recalls;
 mod relearn;
 pub mod roster;
 pub mod session;
+mod settling;
 mod strikes;
 pub mod sweep;
+mod unsettled;
 mod wakes;
 
 pub use gateway::Gateway;

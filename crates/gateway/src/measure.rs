@@ -18,6 +18,10 @@ pub struct Measures {
     pub dropped: Counter,
     /// ACK(saved) answers.
     pub acks_saved: Counter,
+    /// ACK(accepted) answers.
+    pub acks_accepted: Counter,
+    /// Messages that were shown or accepted and never saved, because what kept them lost them.
+    pub expired: Counter,
     /// Delivered and read ACKs that were good.
     pub acks_ok: Counter,
     /// Sends and ACKs that were refused.
@@ -26,6 +30,8 @@ pub struct Measures {
     pub resent: Counter,
     /// Seconds from reading a send to queueing its ACK(saved).
     pub save_seconds: Histogram,
+    /// Seconds from reading a send to queueing its ACK(accepted).
+    pub accept_seconds: Histogram,
     /// Bytes waiting in an outbox, of those in which something waits, twice a second.
     pub outbox_bytes: Histogram,
 }
@@ -39,10 +45,13 @@ impl Default for Measures {
             pushed: counter!("nexo_pushes_total", "result" => "queued"),
             dropped: counter!("nexo_pushes_total", "result" => "dropped"),
             acks_saved: counter!("nexo_acks_total", "type" => "saved", "result" => "ok"),
+            acks_accepted: counter!("nexo_acks_total", "type" => "accepted", "result" => "ok"),
+            expired: counter!("nexo_two_phase_expired_total"),
             acks_ok: counter!("nexo_acks_total", "type" => "cursor", "result" => "ok"),
             refused: counter!("nexo_acks_total", "type" => "any", "result" => "refused"),
             resent: counter!("nexo_resent_total"),
             save_seconds: histogram!("nexo_save_seconds"),
+            accept_seconds: histogram!("nexo_accept_seconds"),
             outbox_bytes: histogram!("nexo_outbox_bytes"),
         }
     }

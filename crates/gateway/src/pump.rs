@@ -10,7 +10,8 @@ use bytes::Bytes;
 use futures_util::stream::FuturesOrdered;
 use futures_util::{Sink, Stream, StreamExt};
 use nexo_chat::command::Reply;
-use nexo_chat::send::Saving;
+use nexo_chat::ids::MessageId;
+use nexo_chat::send::Sending;
 use nexo_chat::{Error, Reason};
 use nexo_wire::dialect::Echo;
 use tokio_tungstenite::tungstenite;
@@ -29,6 +30,8 @@ pub(crate) struct Answered {
     pub(crate) echo: Echo,
     /// When it was read.
     pub(crate) since: Instant,
+    /// The message whose fate this socket waits for, if it may be told before it is saved.
+    pub(crate) awaits: Option<MessageId>,
     /// How it went.
     pub(crate) result: Result<Reply, Error>,
 }
@@ -39,17 +42,19 @@ pub(crate) struct Saved {
     pub(crate) echo: Option<Echo>,
     /// When it was read.
     pub(crate) since: Instant,
+    /// The message whose fate this socket waits for, if it may be told before it is saved.
+    pub(crate) awaits: Option<MessageId>,
     /// What is awaited.
-    pub(crate) saving: Saving,
+    pub(crate) sending: Sending,
 }
 
 impl Future for Saved {
     type Output = Answered;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Answered> {
-        let saved = std::task::ready!(Pin::new(&mut self.saving).poll(cx));
+        let result = std::task::ready!(Pin::new(&mut self.sending).poll(cx));
         let echo = self.echo.take().unwrap_or_default();
-        Poll::Ready(Answered { echo, since: self.since, result: saved.map(Reply::Saved) })
+        Poll::Ready(Answered { echo, since: self.since, awaits: self.awaits, result })
     }
 }
 

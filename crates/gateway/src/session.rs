@@ -9,7 +9,7 @@ use axum::extract::ws::WebSocket;
 use futures_util::{SinkExt, StreamExt};
 use nexo_chat::chat::Session as State;
 use nexo_chat::command::{Answer, Command, Page, Reply};
-use nexo_chat::ids::{ConversationId, Millis, Seq};
+use nexo_chat::ids::{ConversationId, MessageId, Millis, Seq};
 use nexo_chat::model::{Caller, Message as Stored};
 use nexo_chat::policy::delivery::is_important;
 use nexo_chat::throttle::Bucket;
@@ -25,6 +25,7 @@ use crate::opening::{Opened, open};
 use crate::present::Present;
 use crate::pump::{Answered, Next, Pump, Saved};
 use crate::strikes::Strikes;
+use crate::unsettled::Named;
 
 /// How a socket came.
 pub enum Arrival {
@@ -110,7 +111,7 @@ impl Session {
         Self {
             frames: Bucket::full(burst, gateway.chat.clock.ticks()),
             pump: Pump::new(socket, Arc::clone(&connection), measures),
-            state: State::new(present.caller.clone()),
+            state: State::new(present.caller.clone(), connection.dialect.knows_accepted()),
             gateway,
             connection,
             backlog: VecDeque::new(),
@@ -237,6 +238,7 @@ impl Session {
             command => command,
         };
         let is_ack = matches!(command, Command::Acknowledge(_));
+        let awaits = self.await_fate(&command);
         match self.gateway.chat.handle(&mut self.state, command).await {
             Ok(Answer::Now(reply)) => {
                 if is_ack {
@@ -245,12 +247,34 @@ impl Session {
                 self.reply(&reply, &echo, now);
                 Ok(())
             }
-            Ok(Answer::Later(saving)) => {
-                self.pump.answers.push_back(Saved { echo: Some(echo), since, saving });
+            Ok(Answer::Later(sending)) => {
+                self.pump.answers.push_back(Saved { echo: Some(echo), since, awaits, sending });
                 Ok(())
             }
-            Err(error) => self.failed(&error, &echo, now),
+            Err(error) => {
+                awaits.map(|id| self.gateway.unsettled.forget(id, &self.connection));
+                self.failed(&error, &echo, now)
+            }
         }
+    }
+
+    /// Notes a message that may be accepted before it is saved, before anybody can tell what becomes
+    /// of it.
+    fn await_fate(&mut self, command: &Command) -> Option<MessageId> {
+        let Command::Send(outgoing) = command else { return None };
+        let intake = self.gateway.chat.intake.as_ref()?;
+        let sender = &self.connection.user;
+        let conversation = outgoing.to.conversation(sender);
+        if !self.dialect().knows_accepted() || !intake.takes(&conversation) {
+            return None;
+        }
+        let client_id = &outgoing.client_id;
+        let id = MessageId::of(sender, client_id);
+        let named = Named { id, conversation: &conversation, sender, client_id };
+        // Where nobody would remember to tell it, it is told when it is saved and not before.
+        self.state.knows_accepted =
+            self.gateway.unsettled.ask(&named, &self.connection, self.ticks());
+        self.state.knows_accepted.then_some(id)
     }
 
     /// Counts a frame against this connection's limit.
@@ -266,13 +290,28 @@ impl Session {
 
     fn answered(&mut self, answered: Answered) -> Result<(), Farewell> {
         let now = self.now();
-        match answered.result {
-            Ok(reply) => {
-                self.gateway.measures.save_seconds.record(answered.since.elapsed());
-                self.reply(&reply, &answered.echo, now);
+        let Answered { echo, since, awaits, result } = answered;
+        let (unsettled, connection) = (&self.gateway.unsettled, &self.connection);
+        match result {
+            Ok(Reply::Accepted(accepted)) => {
+                self.gateway.measures.acks_accepted.increment(1);
+                self.gateway.measures.accept_seconds.record(since.elapsed());
+                let reply = Reply::Accepted(accepted);
+                let frame = self.dialect().reply(&reply, &self.gateway.limits, &echo, now);
+                // Whoever was told that it is saved need not hear that it is accepted.
+                if let Some(id) = awaits {
+                    unsettled.accepted(id, connection, || self.push(frame));
+                }
                 Ok(())
             }
-            Err(error) => self.failed(&error, &answered.echo, now),
+            // What it waited for was told as an event.
+            _ if awaits.is_some_and(|id| !unsettled.forget(id, connection)) => Ok(()),
+            Ok(reply) => {
+                self.gateway.measures.save_seconds.record(since.elapsed());
+                self.reply(&reply, &echo, now);
+                Ok(())
+            }
+            Err(error) => self.failed(&error, &echo, now),
         }
     }
 
@@ -330,7 +369,7 @@ impl Session {
     async fn go_on(&mut self) -> Result<(), Farewell> {
         if self.connection.has_recovered() {
             let missed = self.connection.take_missed();
-            let State { caller, catchup } = &mut self.state;
+            let State { caller, catchup, .. } = &mut self.state;
             match catchup.recover(&self.gateway.chat, caller, missed).await {
                 Ok(Some(page)) => self.take_page(&page),
                 Ok(None) => {}

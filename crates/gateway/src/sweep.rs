@@ -15,6 +15,9 @@ const EVERY: Duration = Duration::from_millis(500);
 /// While other nodes cannot be heard, one looks what they did this often.
 const SILENCE_TICKS: u64 = 30;
 
+/// Messages of which nobody heard whether they were saved are looked for this often.
+const UNSETTLED_TICKS: u64 = 2;
+
 /// Looks at every socket until the gateway goes down.
 pub async fn sweep(gateway: Arc<Gateway>) {
     let mut ticks = tokio::time::interval(EVERY);
@@ -23,6 +26,9 @@ pub async fn sweep(gateway: Arc<Gateway>) {
         tokio::select! {
             _ = ticks.tick() => gateway.roster.each(|connection| look(&gateway, connection)),
             () = gateway.drained() => return,
+        }
+        if tick.is_multiple_of(UNSETTLED_TICKS) && gateway.chat.intake.is_some() {
+            gateway.delivery.look_for_unsettled();
         }
         // Ends and messages of other nodes are not heard now, so they are looked for.
         if tick.is_multiple_of(SILENCE_TICKS) && gateway.chat.bus.health().is_err() {

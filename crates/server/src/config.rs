@@ -9,6 +9,7 @@ use crate::cli::Settings;
 use crate::cluster_settings::{Cluster, MySql};
 use crate::environment;
 use crate::group_settings::{Groups, Receipts};
+use crate::two_phase_settings::TwoPhase;
 
 /// The example file: every setting with its default and what it means.
 pub(crate) const EXAMPLE: &str = include_str!("../../../config.example.toml");
@@ -32,6 +33,7 @@ pub(crate) struct Config {
     pub(crate) embedded: Embedded,
     pub(crate) mysql: MySql,
     pub(crate) cluster: Cluster,
+    pub(crate) two_phase: TwoPhase,
     pub(crate) metrics: Metrics,
     pub(crate) system: System,
     pub(crate) log: Log,
@@ -55,6 +57,7 @@ impl Default for Config {
             embedded: Embedded::default(),
             mysql: MySql::default(),
             cluster: Cluster::default(),
+            two_phase: TwoPhase::default(),
             metrics: Metrics::default(),
             system: System::default(),
             log: Log::default(),
@@ -349,6 +352,7 @@ impl Config {
             "auth.jwt_secret is given, the same on every node, where redis is used",
         );
         problems.extend(self.mysql.problems());
+        problems.extend(self.two_phase.problems());
         problems.extend(self.groups.problems());
         problems
     }

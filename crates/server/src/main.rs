@@ -5,6 +5,7 @@ mod cli;
 mod clock;
 mod cluster_settings;
 mod config;
+mod early;
 mod environment;
 mod filling;
 mod group_settings;
@@ -16,6 +17,7 @@ mod passwords;
 mod place;
 mod secrets;
 mod serve;
+mod two_phase_settings;
 mod wiring;
 
 use std::io::Write;

@@ -33,7 +33,7 @@ async fn run(config: &Config) -> anyhow::Result<()> {
     // The port is taken first: nobody should wait for a store only to hear that it is taken.
     let listener =
         TcpListener::bind(address).await.with_context(|| format!("cannot listen on {address}"))?;
-    let Parts { gateway, store, redis, metrics } = wiring::build(config).await?;
+    let Parts { gateway, store, redis, two_phase, metrics } = wiring::build(config).await?;
     let address = listener.local_addr()?;
     warn_if_open(address);
     let router = http::router(Arc::clone(&gateway));
@@ -51,6 +51,9 @@ async fn run(config: &Config) -> anyhow::Result<()> {
     writeln!(std::io::stdout(), "Nexo is listening on http://{address}")?;
     tracing::info!(%address, data = config.data, store = shown(&config.store), "listening");
     listen::listen(Arc::clone(&gateway), listener, router).await;
+    if let Some(two_phase) = two_phase {
+        two_phase.stop().await;
+    }
     // What is still being saved is told to the others before this node leaves them.
     let closed = store.close().await;
     if let Some(redis) = redis {

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
-use nexo_bus::{Local, NodeId, Redis};
+use nexo_bus::{self as bus, NodeId, Redis, RedisOptions};
 use nexo_chat::Chat;
 use nexo_chat::bus::Bus;
 use nexo_chat::clock::Dice;
@@ -16,11 +16,13 @@ use nexo_chat::store::Store;
 use nexo_chat::token::TokenKey;
 use nexo_chat::words::Words;
 use nexo_gateway::{Gateway, Options};
+use nexo_intake::TwoPhase;
 use nexo_store::{Embedded, Memory, MySql};
 
 use crate::clock::{SystemClock, SystemDice};
 use crate::cluster_settings::shown;
 use crate::config::{Config, burst};
+use crate::early::Early;
 use crate::passwords::Argon2id;
 use crate::secrets::secret;
 
@@ -30,6 +32,8 @@ pub(crate) struct Parts {
     pub(crate) store: Arc<dyn Store>,
     /// What other nodes are reached through.
     pub(crate) redis: Option<Arc<Redis>>,
+    /// Who takes messages in before they are saved.
+    pub(crate) two_phase: Option<Arc<TwoPhase>>,
     pub(crate) metrics: PrometheusHandle,
 }
 
@@ -37,12 +41,18 @@ pub(crate) struct Parts {
 pub(crate) async fn build(config: &Config) -> anyhow::Result<Parts> {
     let metrics = start_metrics()?;
     let store = open_store(config).await?;
-    let redis = open_redis(config)?;
+    let shared = redis_options(config)?;
+    let redis = open_redis(shared.as_ref())?;
     let bus: Arc<dyn Bus> = match &redis {
         Some(redis) => Arc::clone(redis) as Arc<dyn Bus>,
-        None => Arc::new(Local::new()),
+        None => Arc::new(bus::Local::new()),
     };
     let chat = chat(config, Arc::clone(&store), bus)?;
+    let early = Early::open(&config.two_phase, shared, &chat).await?;
+    let chat = match &early {
+        Some(early) if config.two_phase.enabled => chat.with_intake(early.intake()),
+        _ => chat,
+    };
     let folder = Path::new(&config.data);
     let metrics_token = secret(&config.metrics.token, folder, "metrics.token", &SystemDice)?;
     let system_token = secret(&config.system.token, folder, "system.token", &SystemDice)?;
@@ -56,7 +66,11 @@ pub(crate) async fn build(config: &Config) -> anyhow::Result<Parts> {
         },
         Box::new(move || page.render()),
     );
-    Ok(Parts { gateway, store, redis, metrics })
+    let two_phase = match early {
+        Some(early) => Some(early.start().await),
+        None => None,
+    };
+    Ok(Parts { gateway, store, redis, two_phase, metrics })
 }
 
 /// Builds the domain on a store and a bus.
@@ -102,9 +116,11 @@ async fn open_store(config: &Config) -> anyhow::Result<Arc<dyn Store>> {
     Ok(store.with_context(|| format!("cannot use the database {}", shown(&config.store)))?)
 }
 
-/// Reaches the other nodes, if there may be any. What they tell each other nobody else can make up:
-/// it is signed with a key that only they can make.
-fn open_redis(config: &Config) -> anyhow::Result<Option<Arc<Redis>>> {
+/// Where other nodes are found, and a key that only they can make: what they tell each other nobody
+/// else can make up.
+pub(crate) type Shared = (RedisOptions, [u8; 32]);
+
+fn redis_options(config: &Config) -> anyhow::Result<Option<Shared>> {
     if config.redis.is_empty() {
         return Ok(None);
     }
@@ -113,9 +129,14 @@ fn open_redis(config: &Config) -> anyhow::Result<Option<Arc<Redis>>> {
     let options = config.cluster.options(&config.redis, NodeId(node));
     let folder = Path::new(&config.data);
     let secret = secret(&config.auth.jwt_secret, folder, "jwt.secret", &SystemDice)?;
-    let key = blake3::derive_key("nexo bus v1", secret.as_bytes());
-    let redis = Redis::connect(options, key);
-    Ok(Some(redis.with_context(|| format!("cannot use redis {}", shown(&config.redis)))?))
+    Ok(Some((options, blake3::derive_key("nexo bus v1", secret.as_bytes()))))
+}
+
+/// Reaches the other nodes, if there may be any.
+fn open_redis(shared: Option<&Shared>) -> anyhow::Result<Option<Arc<Redis>>> {
+    let Some((options, key)) = shared else { return Ok(None) };
+    let redis = Redis::connect(options.clone(), *key);
+    Ok(Some(redis.with_context(|| format!("cannot use {options}"))?))
 }
 
 /// Opens the data folder.
@@ -149,6 +170,7 @@ fn rules(config: &Config) -> Rules {
         page_bytes_max: config.resend.page_bytes,
         words: None,
         recall_window_ms: config.messages.recall_seconds.saturating_mul(1000),
+        preview_ms: config.two_phase.preview_seconds.saturating_mul(1000),
         refresh_grace_ms: config.auth.refresh_grace_seconds.saturating_mul(1000),
         user_sends_per_second: limits.user_sends_per_second,
         user_sends_burst: burst(limits.user_sends_burst, limits.user_sends_per_second),

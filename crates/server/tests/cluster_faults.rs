@@ -3,119 +3,23 @@
 
 #![allow(clippy::unwrap_used, reason = "only tests are here")]
 
-use std::collections::BTreeSet;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use nexo_sim::history::read_all;
 use nexo_sim::process::Setup;
 use nexo_sim::socket::seq;
-use nexo_sim::{Group, Http, MariaDb, Person, Redis, Server, Socket, Stubborn};
+use nexo_sim::{Group, MariaDb, Person, Redis, Socket, Stubborn, Talk};
 use serde_json::Value;
-
-/// Pairs that talk: each has one on the first node and one on another.
-const PAIRS: usize = 4;
-
-struct Load {
-    senders: Vec<tokio::task::JoinHandle<(Vec<Value>, Stubborn)>>,
-    readers: Vec<tokio::task::JoinHandle<Stubborn>>,
-    is_over: Arc<AtomicBool>,
-    has_all: Arc<AtomicBool>,
-}
 
 fn setup(database: &str, redis: &str) -> Setup {
     let setup = Setup::new(env!("CARGO_BIN_EXE_nexo")).nodes(3).with_services(database, redis);
     setup.with("NEXO_CLUSTER__NODE_TTL_MS", "2000")
 }
 
-/// Everybody talks in pairs and in one group, from one node to another.
-async fn load(server: &Server) -> (Load, Group, Vec<(Person, Person)>) {
-    let mut people = Vec::new();
-    for pair in 0..PAIRS {
-        let (s, r) = (format!("s{pair}"), format!("r{pair}"));
-        people.push((server.person(&s).await, server.person(&r).await));
-    }
-    let others: Vec<&Person> = people.iter().flat_map(|(s, r)| [s, r]).skip(1).collect();
-    let group = Group::new(&server.http, &people[0].0, &others).await;
-    let (is_over, has_all) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
-    let (mut senders, mut readers) = (Vec::new(), Vec::new());
-    for (pair, (sender, reader)) in people.iter().enumerate() {
-        let mut it = Stubborn::new(&server.node(pair % 3).authority, sender);
-        let (over, to, group) = (Arc::clone(&is_over), reader.id.clone(), group.clone());
-        senders.push(tokio::spawn(async move {
-            let mut acks = Vec::new();
-            for number in 0.. {
-                acks.push(it.send(&to, &format!("p{number}"), "words").await);
-                let said = it.until_saved(&group.chat(&format!("g{number}"), "to all")).await;
-                acks.push(said);
-                if over.load(Ordering::SeqCst) {
-                    break;
-                }
-            }
-            (acks, it)
-        }));
-        let mut it = Stubborn::new(&server.node((pair + 1) % 3).authority, reader);
-        let done = Arc::clone(&has_all);
-        readers.push(tokio::spawn(async move {
-            while !done.load(Ordering::SeqCst) {
-                it.listen(Duration::from_millis(50)).await;
-            }
-            it
-        }));
-    }
-    (Load { senders, readers, is_over, has_all }, group, people)
-}
-
-/// Ends the sending, gives the readers a while, and compares what everybody has with what is stored.
-async fn check(
-    load: Load,
-    http: &Http,
-    group: &Group,
-    people: &[(Person, Person)],
-    converge_within: Duration,
-) -> usize {
-    load.is_over.store(true, Ordering::SeqCst);
-    let (mut acked, mut busy) = (0, 0);
-    for (sender, (me, peer)) in load.senders.into_iter().zip(people) {
-        let (acks, it) = sender.await.unwrap();
-        acked += acks.len();
-        busy += it.busy;
-        let private: Vec<&Value> = acks.iter().step_by(2).collect();
-        let stored = read_all(http, peer, &me.id).await;
-        assert_eq!(stored.len(), private.len(), "each once");
-        for (number, (message, ack)) in stored.iter().zip(private).enumerate() {
-            assert_eq!(message["clientMsgId"], format!("p{number}"), "in the order of sending");
-            assert_eq!((seq(message), &message["serverMsgId"]), (seq(ack), &ack["serverMsgId"]));
-        }
-    }
-    let said = group.read_all(&people[0].0).await;
-    let seqs: Vec<u64> = said.iter().map(seq).collect();
-    assert_eq!(seqs, (1..=said.len() as u64).collect::<Vec<_>>(), "dense");
-    assert_eq!(said.len(), acked / 2, "each once");
-    tokio::time::sleep(converge_within).await;
-    load.has_all.store(true, Ordering::SeqCst);
-    for (reader, (sender, me)) in load.readers.into_iter().zip(people) {
-        let it = reader.await.unwrap();
-        let private = read_all(http, me, &sender.id).await.len() as u64;
-        let has = |place: &str| -> BTreeSet<u64> {
-            it.heard.keys().filter(|(at, _)| at == place).map(|(_, seq)| *seq).collect()
-        };
-        assert_eq!(has(&sender.id), (1..=private).collect(), "{} has all of {}", me.id, sender.id);
-        let all: BTreeSet<u64> = (1..=said.len() as u64).collect();
-        let heard = has(&group.id);
-        let lacks: Vec<&u64> = all.difference(&heard).collect();
-        assert!(lacks.is_empty(), "{} lacks {lacks:?} of the group", me.id);
-    }
-    eprintln!("{acked} messages, {busy} times busy");
-    busy
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn redis_goes_and_comes_back() {
     let mut redis = Redis::start();
     let server = setup(&MariaDb::shared().fresh_database(), &redis.url()).start();
-    let (load, group, people) = load(&server).await;
+    let talk = Talk::begin(&server).await;
     let wait = |ms| tokio::time::sleep(Duration::from_millis(ms));
     wait(800).await;
     redis.flush();
@@ -130,7 +34,7 @@ async fn redis_goes_and_comes_back() {
     wait(300).await;
     redis.start_again();
     wait(1500).await;
-    let busy = check(load, &server.http, &group, &people, Duration::from_secs(5)).await;
+    let busy = talk.end(&server.http, Duration::from_secs(5)).await.busy;
     assert_eq!(busy, 0, "no send depends on Redis");
     let ready = server.node(0).get("/readyz", "").await;
     assert_eq!(ready.body["status"], "ready");
@@ -193,7 +97,7 @@ async fn the_database_goes_and_comes_back() {
     let redis = Redis::start();
     let setup = setup(&database.url("nexo"), &redis.url());
     let server = setup.with("NEXO_MYSQL__PATIENCE_MS", "500").start();
-    let (load, group, people) = load(&server).await;
+    let talk = Talk::begin(&server).await;
     let wait = |ms| tokio::time::sleep(Duration::from_millis(ms));
     wait(1000).await;
     database.kill();
@@ -206,6 +110,6 @@ async fn the_database_goes_and_comes_back() {
     wait(700).await;
     database.start_again();
     wait(2000).await;
-    let busy = check(load, &server.http, &group, &people, Duration::from_secs(5)).await;
+    let busy = talk.end(&server.http, Duration::from_secs(5)).await.busy;
     assert!(busy > 0, "what could not be saved was refused");
 }

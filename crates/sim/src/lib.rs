@@ -36,6 +36,7 @@ mod service;
 pub mod socket;
 pub mod story;
 pub mod stubborn;
+pub mod talk;
 pub mod talker;
 
 pub use balancer::Balancer;
@@ -52,4 +53,5 @@ pub use redis_cluster::RedisCluster;
 pub use socket::Socket;
 pub use story::Story;
 pub use stubborn::Stubborn;
+pub use talk::{Talk, Talked};
 pub use talker::{Said, Talker, To, Tongue};

@@ -2,9 +2,9 @@
 
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{Seek, Write};
+use std::io::{BufRead, BufReader, Seek, Write};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -110,6 +110,21 @@ impl MariaDb {
         run(client.args(["--batch", "--skip-column-names", database]).stdin(file))
     }
 
+    /// Reads rows and keeps them locked until the guard is dropped, as somebody would who died in the
+    /// middle of a transaction.
+    pub fn hold(&self, database: &str, select: &str) -> Holding {
+        let mut client = client("mariadb", self.service.folder());
+        client.args(["--batch", "--skip-column-names", "--unbuffered", database]);
+        let mut child =
+            client.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("a client");
+        let mut input = child.stdin.take().expect("its input");
+        writeln!(input, "BEGIN; {select}; SELECT 'held';").expect("a client that listens");
+        let mut answers = BufReader::new(child.stdout.take().expect("its output")).lines();
+        let is_held = answers.any(|line| line.is_ok_and(|line| line == "held"));
+        assert!(is_held, "{select}");
+        Holding { child, _input: input }
+    }
+
     /// Stops it in good order.
     pub fn stop(&mut self) {
         self.service.stop();
@@ -129,6 +144,20 @@ impl MariaDb {
     /// Everything it has logged so far.
     pub fn log(&self) -> String {
         self.service.log()
+    }
+}
+
+/// Locks that somebody holds, until this is dropped.
+pub struct Holding {
+    child: Child,
+    _input: ChildStdin,
+}
+
+impl Drop for Holding {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        drop(self.child.kill());
+        drop(self.child.wait());
     }
 }
 

@@ -145,6 +145,21 @@ impl Socket {
         }
     }
 
+    /// Whether a frame that fits has come by now; all are kept for later.
+    pub async fn has(&mut self, fits: impl Fn(&Value) -> bool) -> bool {
+        while let Ok(Heard::Frame(frame)) =
+            tokio::time::timeout(Duration::from_millis(1), self.receive()).await
+        {
+            self.waiting.push_back(frame);
+        }
+        self.waiting.iter().any(fits)
+    }
+
+    /// Throws away frames that were kept for later.
+    pub fn forget(&mut self, fits: impl Fn(&Value) -> bool) {
+        self.waiting.retain(|frame| !fits(frame));
+    }
+
     /// All frames up to one of a type, which is left out.
     pub async fn until(&mut self, kind: &str) -> Vec<Value> {
         let mut frames = Vec::new();

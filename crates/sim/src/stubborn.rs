@@ -21,6 +21,12 @@ pub struct Stubborn {
     pub person: Person,
     /// Messages of others by conversation and place, as they were heard.
     pub heard: BTreeMap<(String, u64), Value>,
+    /// Messages of others by id that were shown before they were saved, and are not saved yet.
+    pub previews: BTreeMap<String, Value>,
+    /// How many messages were shown before they were saved.
+    pub previewed: usize,
+    /// How many of those were taken away again.
+    pub dropped: usize,
     /// How often the server was busy.
     pub busy: usize,
     /// How often they had to connect again.
@@ -37,6 +43,9 @@ impl Stubborn {
             authority: authority.to_owned(),
             person: person.clone(),
             heard: BTreeMap::new(),
+            previews: BTreeMap::new(),
+            previewed: 0,
+            dropped: 0,
             busy: 0,
             reconnects: 0,
             prefix: BTreeMap::new(),
@@ -91,7 +100,9 @@ impl Stubborn {
             let Heard::Frame(frame) = self.socket.as_mut()?.hear_forever().await else {
                 return None;
             };
-            let is_answer = matches!(frame["type"].as_str(), Some("ACK" | "ERROR"));
+            let is_answer = matches!(frame["type"].as_str(), Some("ACK" | "ERROR"))
+                && frame["ackType"] != "accepted"
+                && (frame["type"] == "ERROR" || frame["from"] == self.person.id.as_str());
             if is_answer && frame["clientMsgId"] == client_id {
                 return Some(frame);
             }
@@ -113,9 +124,32 @@ impl Stubborn {
         if frame["type"] == "RESEND_DONE" && frame["hasMore"] == true {
             self.tell(json!({ "type": "RESEND" })).await;
         }
-        if !matches!(frame["type"].as_str(), Some("SINGLE_CHAT" | "GROUP_CHAT")) {
-            return;
+        let id = frame["serverMsgId"].as_str().unwrap_or_default();
+        match (frame["type"].as_str(), frame["ackType"].as_str()) {
+            (Some("SINGLE_CHAT"), _) if frame["preview"] == true => {
+                assert!(frame["msgSeq"].is_null(), "{frame}");
+                self.previewed += 1;
+                self.previews.insert(id.to_owned(), frame.clone());
+            }
+            (Some("ACK"), Some("saved")) => {
+                if let Some(mut shown) = self.previews.remove(id) {
+                    shown["msgSeq"] = frame["msgSeq"].clone();
+                    self.keep(&shown).await;
+                }
+            }
+            (Some("ACK"), Some("dropped")) => {
+                self.dropped += usize::from(self.previews.remove(id).is_some());
+            }
+            (Some("SINGLE_CHAT" | "GROUP_CHAT"), _) => {
+                self.previews.remove(id);
+                self.keep(frame).await;
+            }
+            _ => {}
         }
+    }
+
+    /// Writes down a message that has its place.
+    async fn keep(&mut self, frame: &Value) {
         let from = frame["from"].as_str().unwrap_or_default();
         let place = frame["groupId"].as_str().unwrap_or(from).to_owned();
         self.heard.insert((place.clone(), seq(frame)), frame.clone());

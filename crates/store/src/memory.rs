@@ -84,6 +84,23 @@ impl Memory {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Appends, by whoever holds the order.
+    fn append_next(&self, draft: Draft) -> Result<Appended, StoreError> {
+        let (origin, conversation) = (draft.origin, draft.conversation.clone());
+        let (outcome, members, change_seq) = {
+            let mut state = self.state();
+            let members = state.members_of(&conversation);
+            let change_seq = state.change_seq(&conversation);
+            let outcome = if state.closed { Err(closed()) } else { Ok(state.append(draft)) };
+            (outcome, members, change_seq)
+        };
+        if let (Ok(Appended::Stored(message)), Some(listener)) = (&outcome, self.listener.get()) {
+            let message = Arc::clone(message);
+            listener.committed(&[Kept::Message { message, origin, members, change_seq }]);
+        }
+        outcome
+    }
+
     /// Does one act on the state and wraps its outcome as an answer.
     fn act<T: Send + 'static>(&self, act: impl FnOnce(&mut State) -> T) -> Stored<'static, T> {
         Box::pin(ready(Ok(act(&mut self.state()))))
@@ -140,18 +157,10 @@ impl State {
             }
         }
         self.note_mentions(&draft, seq);
-        let message = Arc::new(Message {
-            id,
-            conversation: draft.conversation.clone(),
-            seq,
-            sender: draft.sender,
-            client_id: draft.client_id,
-            sent_at: draft.sent_at,
-            content: draft.cleaned.unwrap_or(draft.content),
-            recalled: None,
-        });
+        let message = Arc::new(draft.into_message(id, seq));
         self.ids.insert(id, (Arc::clone(&message), fingerprint));
-        self.conversations.entry(draft.conversation).or_default().push(Arc::clone(&message));
+        let conversation = message.conversation.clone();
+        self.conversations.entry(conversation).or_default().push(Arc::clone(&message));
         Appended::Stored(message)
     }
 
@@ -283,20 +292,12 @@ impl State {
 impl Store for Memory {
     fn append(&self, _permit: Permit, draft: Draft) -> Stored<'static, Appended> {
         let _order = self.order.lock().unwrap_or_else(PoisonError::into_inner);
-        let origin = draft.origin;
-        let conversation = draft.conversation.clone();
-        let (outcome, members, change_seq) = {
-            let mut state = self.state();
-            let members = state.members_of(&conversation);
-            let change_seq = state.change_seq(&conversation);
-            let outcome = if state.closed { Err(closed()) } else { Ok(state.append(draft)) };
-            (outcome, members, change_seq)
-        };
-        if let (Ok(Appended::Stored(message)), Some(listener)) = (&outcome, self.listener.get()) {
-            let message = Arc::clone(message);
-            listener.committed(&[Kept::Message { message, origin, members, change_seq }]);
-        }
-        Box::pin(ready(outcome))
+        Box::pin(ready(self.append_next(draft)))
+    }
+
+    fn append_run(&self, _permit: Permit, drafts: Vec<Draft>) -> Stored<'static, Vec<Appended>> {
+        let _order = self.order.lock().unwrap_or_else(PoisonError::into_inner);
+        Box::pin(ready(drafts.into_iter().map(|draft| self.append_next(draft)).collect()))
     }
 
     fn on_commit(&self, listener: Arc<dyn Committed>) {

@@ -168,6 +168,12 @@ impl Dialect {
         self == Self::Typed
     }
 
+    /// Whether it has a word for what is accepted and not saved yet; else senders are answered when
+    /// it is saved, and nobody is shown it before.
+    pub fn knows_accepted(self) -> bool {
+        self == Self::Typed
+    }
+
     /// Reads a frame. Never panics; whatever cannot be read is a refusal.
     pub fn decode(self, packet: Packet<'_>) -> Result<Decoded, Refused> {
         match (self, packet) {

@@ -105,7 +105,7 @@ impl<'a> Talk<'a> {
             reply_to: None,
             marks_read: true,
         };
-        Ok(send::send(self.chat, caller, outgoing).await?)
+        Ok(send::save(self.chat, caller, outgoing).await?)
     }
 }
 

@@ -9,7 +9,7 @@ use redis::{Client, ConnectionInfo, IntoConnectionInfo, RedisError, TlsCertifica
 use super::options::{BadOptions, RedisOptions};
 
 /// Where commands go.
-pub(crate) enum Address {
+pub enum Address {
     /// To one server.
     Single(Box<Client>),
     /// To whichever node of the cluster has the key.
@@ -17,15 +17,16 @@ pub(crate) enum Address {
 }
 
 /// Where to connect.
-pub(crate) struct Addresses {
+pub struct Addresses {
     /// For commands.
-    pub(crate) commands: Address,
+    pub commands: Address,
     /// For the subscription: a cluster passes what is published on to all its nodes, so any will do.
-    pub(crate) subscription: Vec<Client>,
+    pub subscription: Vec<Client>,
 }
 
 impl Addresses {
-    pub(crate) fn new(options: &RedisOptions) -> Result<Self, BadOptions> {
+    /// Reads the options.
+    pub fn new(options: &RedisOptions) -> Result<Self, BadOptions> {
         let authority = options.ca_file.as_deref().map(authority).transpose()?;
         let hosts = options.urls.iter().enumerate();
         let hosts: Vec<ConnectionInfo> =

@@ -31,7 +31,9 @@ pub(crate) fn weight(event: &Event) -> usize {
     const SMALL: usize = 256;
     const PERSON: usize = 80;
     match event {
-        Event::Message { message, .. } => message.weight(),
+        Event::Message { message, .. }
+        | Event::Preview { message, .. }
+        | Event::Settled { message } => message.weight(),
         Event::Change { change, .. } => match &change.kind {
             ChangeKind::Joined { users, .. } => SMALL + users.len() * PERSON,
             ChangeKind::Updated(_) => 4 * SMALL,

@@ -9,23 +9,24 @@ const LONGEST_MS: u64 = 2000;
 
 /// Pauses that double, from 50 ms to 2 s, and are different on each node, so that not all of them
 /// come back in the same moment.
-pub(crate) struct Backoff {
+pub struct Backoff {
     node: NodeId,
     tries: usize,
 }
 
 impl Backoff {
-    pub(crate) fn new(node: NodeId) -> Self {
+    /// Begins with the shortest.
+    pub fn new(node: NodeId) -> Self {
         Self { node, tries: 0 }
     }
 
     /// It worked: the next pause is a short one.
-    pub(crate) fn reset(&mut self) {
+    pub fn reset(&mut self) {
         self.tries = 0;
     }
 
     /// Waits a little longer than the last time.
-    pub(crate) async fn wait(&mut self) {
+    pub async fn wait(&mut self) {
         tokio::time::sleep(self.next()).await;
     }
 

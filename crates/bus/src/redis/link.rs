@@ -13,51 +13,60 @@ use super::address::Address;
 /// Commands that go out together, each with the key it is about. Those about the same key are done
 /// in their order.
 #[derive(Default)]
-pub(crate) struct Lot {
+pub struct Lot {
     commands: Vec<(String, Cmd)>,
 }
 
 impl Lot {
     /// Adds `command key`.
-    pub(crate) fn ask(&mut self, command: &str, key: &str) {
+    pub fn ask(&mut self, command: &str, key: &str) {
         let mut cmd = redis::cmd(command);
         cmd.arg(key);
         self.commands.push((key.to_owned(), cmd));
     }
 
     /// Adds `command key arguments…`.
-    pub(crate) fn add(&mut self, command: &str, key: &str, arguments: impl ToRedisArgs) {
+    pub fn add(&mut self, command: &str, key: &str, arguments: impl ToRedisArgs) {
         let mut cmd = redis::cmd(command);
         cmd.arg(key).arg(arguments);
         self.commands.push((key.to_owned(), cmd));
     }
 
     /// Adds a script about one key.
-    pub(crate) fn add_script(&mut self, code: &str, key: &str, arguments: impl ToRedisArgs) {
+    pub fn add_script(&mut self, code: &str, key: &str, arguments: impl ToRedisArgs) {
         let mut cmd = redis::cmd("EVAL");
         cmd.arg(code).arg(1).arg(key).arg(arguments);
         self.commands.push((key.to_owned(), cmd));
     }
 
-    pub(crate) fn len(&self) -> usize {
+    /// Adds any command about a key.
+    pub fn push(&mut self, key: &str, cmd: Cmd) {
+        self.commands.push((key.to_owned(), cmd));
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
         self.commands.len()
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
         self.commands.is_empty()
     }
 }
 
 /// A connection that many can use at once. It does not heal: when it fails, another is made.
 #[derive(Clone)]
-pub(crate) enum Link {
+pub enum Link {
+    /// To one server.
     Single(MultiplexedConnection),
+    /// To a cluster.
     Cluster(ClusterConnection),
 }
 
 impl Link {
     /// Connects. Whoever calls this or anything below sets the time it may take.
-    pub(crate) async fn connect(address: &Address) -> RedisResult<Self> {
+    pub async fn connect(address: &Address) -> RedisResult<Self> {
         match address {
             Address::Single(client) => {
                 let config = AsyncConnectionConfig::new()
@@ -71,18 +80,19 @@ impl Link {
     }
 
     /// Asks whether it is there: of a cluster, all that hold keys.
-    pub(crate) async fn ping(&mut self) -> RedisResult<()> {
+    pub async fn ping(&mut self) -> RedisResult<()> {
         self.ask(&redis::cmd("PING")).await.map(drop)
     }
 
     /// The channels that somebody hears now, on any node.
-    pub(crate) async fn channels(&mut self, pattern: &str) -> RedisResult<Vec<Vec<u8>>> {
+    pub async fn channels(&mut self, pattern: &str) -> RedisResult<Vec<Vec<u8>>> {
         let mut cmd = redis::cmd("PUBSUB");
         let channels = self.ask(cmd.arg("CHANNELS").arg(pattern)).await?;
         Ok(redis::from_redis_value(channels)?)
     }
 
-    async fn ask(&mut self, cmd: &Cmd) -> RedisResult<Value> {
+    /// Does one command.
+    pub async fn ask(&mut self, cmd: &Cmd) -> RedisResult<Value> {
         match self {
             Self::Single(single) => cmd.query_async(single).await,
             Self::Cluster(cluster) => cmd.query_async(cluster).await,
@@ -91,7 +101,7 @@ impl Link {
 
     /// Does a lot of commands and returns their answers in the same order; what Redis refuses is a
     /// [`Value::ServerError`] in its place.
-    pub(crate) async fn run(&mut self, lot: Lot) -> RedisResult<Vec<Value>> {
+    pub async fn run(&mut self, lot: Lot) -> RedisResult<Vec<Value>> {
         match self {
             Self::Single(single) => {
                 let mut pipeline = Pipeline::with_capacity(lot.len());

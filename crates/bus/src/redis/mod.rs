@@ -45,11 +45,13 @@ use nexo_chat::ids::{ConnectionId, ConversationId, UserId};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
-use self::address::Addresses;
+pub use self::address::{Address, Addresses};
+pub use self::backoff::Backoff;
 use self::breaker::Breaker;
 use self::clerk::{Clerk, Renewal};
 use self::ear::Ear;
 use self::errand::{Errands, Removal};
+pub use self::link::{Link, Lot};
 use self::meters::Meters;
 use self::names::Names;
 pub use self::names::NodeId;

@@ -37,9 +37,11 @@ impl Audience {
 /// unread counts follow. Those who decide on wishes to join are named by the event.
 pub fn who_hears(event: &Event) -> Audience {
     match event {
-        Event::Message { message, origin, .. } => {
+        Event::Message { message, origin, .. } | Event::Preview { message, origin } => {
             Audience::conversation(&message.conversation, *origin)
         }
+        Event::Settled { message } => who_knows(&message.conversation, &message.sender),
+        Event::Dropped(dropped) => who_knows(&dropped.conversation, &dropped.sender),
         // The asker hears like everybody: the answer does not tell the change's place.
         Event::Change { change, .. } => Audience::conversation(&change.conversation, None),
         Event::Receipt(receipt) => who_hears_receipt(receipt),
@@ -57,6 +59,14 @@ pub fn who_hears(event: &Event) -> Audience {
         Event::Ended { user, .. } | Event::Closed { user, .. } | Event::Settings { user, .. } => {
             Audience::one(user)
         }
+    }
+}
+
+/// Those who may know a message before it is saved: its sender, and between two people both.
+fn who_knows(conversation: &ConversationId, sender: &UserId) -> Audience {
+    match conversation.pair() {
+        Some((a, b)) => Audience { users: [Some(a), Some(b)], ..Audience::default() },
+        None => Audience::one(sender),
     }
 }
 

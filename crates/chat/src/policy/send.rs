@@ -6,14 +6,20 @@ use crate::model::{Content, ContentKind, Message};
 use crate::reason::Reason;
 use crate::rules::Rules;
 
-/// Proof that a policy allowed a send. Only [`may_send`] and [`may_repeat`] make one and
-/// `Store::append` takes it by value, so nothing is stored that no policy allowed.
+/// Proof that a policy allowed a send. Only [`may_send`], [`may_repeat`] and [`was_accepted`] make
+/// one and `Store::append` takes it by value, so nothing is stored that no policy allowed.
 #[derive(Debug)]
 pub struct Permit(());
 
 /// A retry of what is stored is answered, whatever changed since; the store compares the contents.
 pub fn may_repeat(stored: &Message, sender: &UserId) -> Option<Permit> {
     (stored.sender == *sender).then_some(Permit(()))
+}
+
+/// For what was accepted before: a permit was given up for it then, and since then nobody could
+/// have put anything else in its place.
+pub fn was_accepted() -> Permit {
+    Permit(())
 }
 
 impl Permit {

@@ -138,7 +138,7 @@ impl SendBody {
         caller: &Caller,
         marks_read: bool,
     ) -> Result<MessageInfo, Error> {
-        let saved = sending::send(chat, caller, self.outgoing(marks_read)?).await?.await?;
+        let saved = sending::save(chat, caller, self.outgoing(marks_read)?).await?.await?;
         Ok(MessageInfo::from(&*saved.message))
     }
 }

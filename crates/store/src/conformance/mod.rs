@@ -70,6 +70,8 @@ pub const CASES: &[Case] = &[
     case("parallel_sends_of_one_client_id_store_one_message", |o| {
         Box::pin(sending::parallel_sends_of_one_client_id(o))
     }),
+    case("a_run_is_appended_in_order", |o| Box::pin(sending::run_in_order(o))),
+    case("a_run_refuses_only_what_is_wrong", |o| Box::pin(sending::run_refuses(o))),
     case("a_dropped_append_is_still_stored", |o| Box::pin(sending::dropped_append(o))),
     case("commits_are_heard_once_and_in_order", |o| Box::pin(listening::once_and_in_order(o))),
     case("commits_are_heard_before_the_answer", |o| Box::pin(listening::before_the_answer(o))),

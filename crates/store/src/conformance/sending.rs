@@ -172,6 +172,48 @@ pub(super) async fn parallel_sends_of_one_client_id(opener: Arc<dyn Opener>) {
     assert_eq!(read.len(), 1);
 }
 
+pub(super) async fn run_in_order(opener: Arc<dyn Opener>) {
+    let store = opener.open();
+    let drafts = |from, to| (0..100).map(move |i| draft(from, to, &format!("{to}{i}"), "run"));
+    // Several at once, and single ones between them: each run keeps its order.
+    let first = store.append_run(Permit::for_tests(), drafts("alice", "bob").collect());
+    let between = store.append(Permit::for_tests(), draft("bob", "alice", "between", "hi"));
+    let other = store.append_run(Permit::for_tests(), drafts("alice", "carol").collect());
+    let second: Vec<_> =
+        (0..50).map(|i| draft("alice", "bob", &format!("later{i}"), "run")).collect();
+    let second = store.append_run(Permit::for_tests(), second);
+    let stored = |outcomes: Vec<Appended>| -> Vec<u64> {
+        let seq = |it| match it {
+            Appended::Stored(message) => message.seq.0,
+            other => panic!("all are new, got {other:?}"),
+        };
+        outcomes.into_iter().map(seq).collect()
+    };
+    assert_eq!(stored(first.await.unwrap()), (1..=100).collect::<Vec<_>>());
+    assert_eq!(stored(vec![between.await.unwrap()]), [101]);
+    assert_eq!(stored(other.await.unwrap()), (1..=100).collect::<Vec<_>>());
+    assert_eq!(stored(second.await.unwrap()), (102..=151).collect::<Vec<_>>());
+    assert!(store.append_run(Permit::for_tests(), Vec::new()).await.unwrap().is_empty());
+}
+
+pub(super) async fn run_refuses(opener: Arc<dyn Opener>) {
+    let store = opener.open();
+    let known = send(&store, "alice", "bob", "known").await;
+    let run = vec![
+        draft("alice", "bob", "new", "new"),
+        draft("alice", "bob", "known", "known"),
+        draft("alice", "bob", "known", "other words"),
+        draft("alice", "bob", "new", "new"),
+        draft("bob", "alice", "last", "last"),
+    ];
+    let outcomes = store.append_run(Permit::for_tests(), run).await.unwrap();
+    assert!(matches!(&outcomes[0], Appended::Stored(it) if it.seq == Seq(2)), "{outcomes:?}");
+    assert_eq!(outcomes[1], Appended::Duplicate(known));
+    assert_eq!(outcomes[2], Appended::Conflict);
+    assert!(matches!(&outcomes[3], Appended::Duplicate(it) if it.seq == Seq(2)), "{outcomes:?}");
+    assert!(matches!(&outcomes[4], Appended::Stored(it) if it.seq == Seq(3)), "{outcomes:?}");
+}
+
 pub(super) async fn dropped_append(opener: Arc<dyn Opener>) {
     let store = opener.open();
     drop(store.append(Permit::for_tests(), draft("alice", "bob", "one", "one")));

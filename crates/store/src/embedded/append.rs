@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use nexo_chat::ids::{MessageId, Seq, UserId};
+use nexo_chat::ids::{Seq, UserId};
 use nexo_chat::model::{Draft, Fingerprint, Kept, Message, Window};
 use nexo_chat::policy::group::may_speak;
 use nexo_chat::store::Appended;
@@ -43,7 +43,7 @@ pub(crate) fn append(pending: &mut Pending<'_>, prepared: Prepared) -> Result<Ap
     let head = pending.head(&draft.conversation)?;
     let seq = head.seq.next();
     let Draft { origin, marks_read, .. } = draft;
-    let message = Arc::new(with_seq(draft, id, seq));
+    let message = Arc::new(draft.into_message(id, seq));
     join(pending, &message)?;
     mark(pending, &message, marks_read)?;
     write(pending, &message, fingerprint)?;
@@ -55,19 +55,6 @@ pub(crate) fn append(pending: &mut Pending<'_>, prepared: Prepared) -> Result<Ap
     let change_seq = head.change_seq;
     decided.kept.push(Kept::Message { message: Arc::clone(&message), origin, members, change_seq });
     Ok(Appended::Stored(message))
-}
-
-fn with_seq(draft: Draft, id: MessageId, seq: Seq) -> Message {
-    Message {
-        id,
-        conversation: draft.conversation,
-        seq,
-        sender: draft.sender,
-        client_id: draft.client_id,
-        sent_at: draft.sent_at,
-        content: draft.cleaned.unwrap_or(draft.content),
-        recalled: None,
-    }
 }
 
 /// The first message of two people makes them members.

@@ -203,6 +203,14 @@ impl Store for Embedded {
         self.submit(prepared.bytes(), |pending| append::append(pending, prepared))
     }
 
+    fn append_run(&self, _permit: Permit, drafts: Vec<Draft>) -> Stored<'static, Vec<Appended>> {
+        let run: Vec<Prepared> = drafts.into_iter().map(Prepared::new).collect();
+        let bytes = run.iter().map(Prepared::bytes).sum();
+        self.submit(bytes, |pending| {
+            run.into_iter().map(|it| append::append(pending, it)).collect()
+        })
+    }
+
     fn on_commit(&self, listener: Arc<dyn Committed>) {
         if self.core.listener.set(listener).is_err() {
             tracing::warn!(target: "nexo::store", "a second listener for commits was ignored");

@@ -230,16 +230,7 @@ impl Facts {
         head.newest_at = draft.sent_at;
         let (seq, change_seq) = (head.seq, head.change_seq);
         self.mark(draft, seq, rows);
-        let message = Arc::new(Message {
-            id: *id,
-            conversation: draft.conversation.clone(),
-            seq,
-            sender: draft.sender.clone(),
-            client_id: draft.client_id.clone(),
-            sent_at: draft.sent_at,
-            content: draft.cleaned.as_ref().unwrap_or(&draft.content).clone(),
-            recalled: None,
-        });
+        let message = Arc::new(draft.clone().into_message(*id, seq));
         rows.messages.push(row::message_values(&message, *fingerprint));
         rows.heads.insert(draft.conversation.clone());
         self.messages.insert(*id, (Arc::clone(&message), *fingerprint));

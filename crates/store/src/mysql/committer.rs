@@ -27,12 +27,85 @@ pub(crate) type Answer<T> = oneshot::Sender<Result<T, StoreError>>;
 /// What a committer is asked.
 pub(crate) enum Work {
     Append(Box<Prepared>, Answer<Appended>),
+    /// Messages of one conversation that stay together.
+    Run(Vec<Prepared>, Answer<Vec<Appended>>),
     Group(GroupAct, Answer<Result<Decided, Reason>>),
     Recall(RecallAct, Answer<Result<Arc<Message>, Reason>>),
     /// Everything before it is done.
     Pass(oneshot::Sender<()>),
     /// The end: everything before it is done, nothing after.
     Close(oneshot::Sender<()>),
+}
+
+/// Who waits for messages to be stored.
+enum Asker {
+    One(Answer<Appended>),
+    Run(usize, Answer<Vec<Appended>>),
+}
+
+impl Asker {
+    /// Of the outcomes, those that are theirs come next. Whoever asked may be gone.
+    fn answer(self, outcomes: &mut impl Iterator<Item = Appended>) {
+        match self {
+            Self::One(answer) => {
+                if let Some(outcome) = outcomes.next() {
+                    drop(answer.send(Ok(outcome)));
+                }
+            }
+            Self::Run(count, answer) => drop(answer.send(Ok(outcomes.take(count).collect()))),
+        }
+    }
+
+    fn refuse(self, error: &str) {
+        let error = StoreError::Unavailable(error.into());
+        match self {
+            Self::One(answer) => drop(answer.send(Err(error))),
+            Self::Run(_, answer) => drop(answer.send(Err(error))),
+        }
+    }
+}
+
+/// Messages that are stored together, and who waits for them, in the same order.
+#[derive(Default)]
+struct Lot {
+    drafts: Vec<Prepared>,
+    askers: Vec<Asker>,
+    bytes: usize,
+}
+
+impl Lot {
+    /// Takes what is asked; gives it back if it is something else.
+    fn add(&mut self, work: Work) -> Option<Work> {
+        match work {
+            Work::Append(prepared, answer) => {
+                self.bytes += prepared.bytes();
+                self.drafts.push(*prepared);
+                self.askers.push(Asker::One(answer));
+            }
+            Work::Run(run, answer) => {
+                self.bytes += run.iter().map(Prepared::bytes).sum::<usize>();
+                self.askers.push(Asker::Run(run.len(), answer));
+                self.drafts.extend(run);
+            }
+            other => return Some(other),
+        }
+        None
+    }
+
+    /// One lot for each conversation.
+    fn apart(self) -> impl Iterator<Item = Self> {
+        let mut apart: BTreeMap<ConversationId, Self> = BTreeMap::new();
+        let mut drafts = self.drafts.into_iter();
+        for asker in self.askers {
+            let count = if let Asker::Run(count, _) = &asker { *count } else { 1 };
+            let mut theirs = drafts.by_ref().take(count).peekable();
+            let Some(first) = theirs.peek() else { continue };
+            let part = apart.entry(first.draft.conversation.clone()).or_default();
+            part.drafts.extend(theirs);
+            part.askers.push(asker);
+        }
+        apart.into_values()
+    }
 }
 
 /// Messages in a transaction, and their bytes: a statement has to fit into a packet.
@@ -55,10 +128,10 @@ impl Committer {
                 None => self.queue.recv().await,
             };
             match next {
-                Some(Work::Append(prepared, answer)) => {
-                    let (drafts, answers) = self.batch(prepared, answer, &mut put_back);
+                Some(work @ (Work::Append(..) | Work::Run(..))) => {
+                    let lot = self.lot(work, &mut put_back);
                     let began = Instant::now();
-                    self.store(drafts, answers).await;
+                    self.store(lot).await;
                     self.core.meters.commit_seconds.record(began.elapsed());
                     // Those who were answered may have more to say, which then goes together.
                     tokio::task::yield_now().await;
@@ -81,55 +154,38 @@ impl Committer {
     }
 
     /// Takes the messages that wait, up to a bound or something else.
-    fn batch(
-        &mut self,
-        first: Box<Prepared>,
-        answer: Answer<Appended>,
-        put_back: &mut Option<Work>,
-    ) -> (Vec<Prepared>, Vec<Answer<Appended>>) {
-        let mut bytes = first.bytes();
-        let (mut drafts, mut answers) = (vec![*first], vec![answer]);
-        while drafts.len() < BATCH_MAX && bytes < BATCH_BYTES_MAX {
-            match self.queue.try_recv() {
-                Ok(Work::Append(prepared, answer)) => {
-                    bytes += prepared.bytes();
-                    drafts.push(*prepared);
-                    answers.push(answer);
-                }
-                Ok(other) => {
-                    *put_back = Some(other);
-                    break;
-                }
-                Err(_) => break,
+    fn lot(&mut self, first: Work, put_back: &mut Option<Work>) -> Lot {
+        let mut lot = Lot::default();
+        let mut next = Some(first);
+        while let Some(work) = next {
+            *put_back = lot.add(work);
+            if put_back.is_some() {
+                break;
             }
+            let has_room = lot.drafts.len() < BATCH_MAX && lot.bytes < BATCH_BYTES_MAX;
+            next = has_room.then(|| self.queue.try_recv().ok()).flatten();
         }
-        self.waiting_bytes.fetch_sub(bytes, Ordering::Relaxed);
-        (drafts, answers)
+        self.waiting_bytes.fetch_sub(lot.bytes, Ordering::Relaxed);
+        lot
     }
 
-    /// Stores a batch. If something stands in the way of one of its conversations, the others go
+    /// Stores a lot. If something stands in the way of one of its conversations, the others go
     /// without it.
-    async fn store(&self, drafts: Vec<Prepared>, answers: Vec<Answer<Appended>>) {
-        let first = &drafts[0].draft.conversation;
-        let is_one = drafts.iter().all(|it| it.draft.conversation == *first);
-        let done = append::append(&self.core, &drafts).await;
+    async fn store(&self, lot: Lot) {
+        let first = &lot.drafts[0].draft.conversation;
+        let is_one = lot.drafts.iter().all(|it| it.draft.conversation == *first);
+        let done = append::append(&self.core, &lot.drafts).await;
         if let (false, Err(Fault::Again(_) | Fault::Damaged(_))) = (is_one, &done) {
-            let mut apart: BTreeMap<ConversationId, (Vec<_>, Vec<_>)> = BTreeMap::new();
-            for (draft, answer) in drafts.into_iter().zip(answers) {
-                let part = apart.entry(draft.draft.conversation.clone()).or_default();
-                part.0.push(draft);
-                part.1.push(answer);
-            }
-            for (drafts, answers) in apart.into_values() {
-                self.answer(append::append(&self.core, &drafts).await, answers);
+            for part in lot.apart() {
+                self.answer(append::append(&self.core, &part.drafts).await, part.askers);
             }
         } else {
-            self.answer(done, answers);
+            self.answer(done, lot.askers);
         }
     }
 
     /// Tells of what became durable, and answers.
-    fn answer(&self, done: Result<Done, Fault>, answers: Vec<Answer<Appended>>) {
+    fn answer(&self, done: Result<Done, Fault>, askers: Vec<Asker>) {
         match done {
             Ok(Done { outcomes, kept }) => {
                 let meters = &self.core.meters;
@@ -139,16 +195,16 @@ impl Committer {
                 let again = outcomes.iter().filter(|it| matches!(it, Appended::Duplicate(_)));
                 meters.duplicates.increment(again.count() as u64);
                 self.core.announce(&kept);
-                for (outcome, answer) in outcomes.into_iter().zip(answers) {
-                    drop(answer.send(Ok(outcome))); // whoever asked may be gone
+                let mut outcomes = outcomes.into_iter();
+                for asker in askers {
+                    asker.answer(&mut outcomes);
                 }
             }
             Err(error) => {
-                let messages = answers.len();
-                tracing::warn!(target: "nexo::store", %error, messages, "not saved");
                 let error = error.to_string();
-                for answer in answers {
-                    drop(answer.send(Err(StoreError::Unavailable(error.clone().into()))));
+                tracing::warn!(target: "nexo::store", error, asked = askers.len(), "not saved");
+                for asker in askers {
+                    asker.refuse(&error);
                 }
             }
         }

@@ -172,6 +172,15 @@ impl MySql {
     }
 
     /// Puts something into the queue of its conversation, now. The future waits for the answer.
+    /// Counts what is about to wait, unless there is too much already.
+    fn make_room(&self, bytes: usize) -> Result<(), StoreError> {
+        if self.waiting_bytes.load(Ordering::Relaxed) > QUEUE_BYTES_MAX {
+            return Err(StoreError::Unavailable("too many writes are waiting".into()));
+        }
+        self.waiting_bytes.fetch_add(bytes, Ordering::Relaxed);
+        Ok(())
+    }
+
     fn submit<T: Send + 'static>(
         &self,
         conversation: &ConversationId,
@@ -232,14 +241,22 @@ fn tell(looked: Result<(), Fault>) {
 
 impl Store for MySql {
     fn append(&self, _permit: Permit, draft: Draft) -> Stored<'static, Appended> {
-        if self.waiting_bytes.load(Ordering::Relaxed) > QUEUE_BYTES_MAX {
-            let busy = StoreError::Unavailable("too many writes are waiting".into());
-            return Box::pin(ready(Err(busy)));
-        }
         let conversation = draft.conversation.clone();
         let prepared = Box::new(Prepared::new(draft));
-        self.waiting_bytes.fetch_add(prepared.bytes(), Ordering::Relaxed);
+        if let Err(busy) = self.make_room(prepared.bytes()) {
+            return Box::pin(ready(Err(busy)));
+        }
         self.submit(&conversation, |answer| Work::Append(prepared, answer))
+    }
+
+    fn append_run(&self, _permit: Permit, drafts: Vec<Draft>) -> Stored<'static, Vec<Appended>> {
+        let Some(first) = drafts.first() else { return Box::pin(ready(Ok(Vec::new()))) };
+        let conversation = first.conversation.clone();
+        let run: Vec<Prepared> = drafts.into_iter().map(Prepared::new).collect();
+        if let Err(busy) = self.make_room(run.iter().map(Prepared::bytes).sum()) {
+            return Box::pin(ready(Err(busy)));
+        }
+        self.submit(&conversation, |answer| Work::Run(run, answer))
     }
 
     fn on_commit(&self, listener: Arc<dyn Committed>) {

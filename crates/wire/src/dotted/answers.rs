@@ -62,7 +62,7 @@ pub fn reply(reply: &Reply, echo: &Echo, now: Millis, binary: bool) -> Option<Fr
         Reply::Saved(saved) => done(echo, &sent(saved), binary),
         Reply::Pong => done(echo, &HeartbeatResponse { server_time: int64(now.0) }, binary),
         Reply::Found(it) => return found(it, echo, binary),
-        Reply::Resend(_) => return None,
+        Reply::Accepted(_) | Reply::Resend(_) => return None,
     })
 }
 

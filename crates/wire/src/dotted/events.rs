@@ -85,9 +85,13 @@ pub fn event(event: &Event, view: View, binary: bool) -> Option<Frame> {
             Some(push("group.join_decision", &decision, binary))
         }
         // This dialect has no words for them.
-        Event::Receipt(_) | Event::Settings { .. } | Event::Ended { .. } | Event::Closed { .. } => {
-            None
-        }
+        Event::Preview { .. }
+        | Event::Settled { .. }
+        | Event::Dropped(_)
+        | Event::Receipt(_)
+        | Event::Settings { .. }
+        | Event::Ended { .. }
+        | Event::Closed { .. } => None,
     }
 }
 

@@ -139,7 +139,10 @@ pub fn event(event: &Event, view: View, nested: bool) -> Option<Frame> {
                 json!({ "user_id": from.as_str(), "recv_id": recv_id, "group_id": group_id });
             Some(push(TYPING, data, nested))
         }
-        Event::JoinRequested { .. }
+        Event::Preview { .. }
+        | Event::Settled { .. }
+        | Event::Dropped(_)
+        | Event::JoinRequested { .. }
         | Event::JoinAnswered { .. }
         | Event::Settings { .. }
         | Event::Ended { .. }

@@ -9,7 +9,7 @@ use utoipa::ToSchema;
 
 use super::decode::kind_name;
 use super::frame::{Frame, Place, Shown, text};
-use super::group;
+use super::{early, group};
 use crate::dialect::{Echo, View};
 use crate::{codes, mentions, shapes, words};
 
@@ -71,7 +71,12 @@ fn refused(kind: &'static str, reason: Reason, echo: &Echo, now: Millis) -> Stri
 
 /// A message is durable. The same for every retry: all of it comes from the stored message.
 pub fn saved(saved: &Saved) -> String {
-    let message = &saved.message;
+    let body = String::from_utf8_lossy(&saved.message.content.body);
+    saved_frame(&saved.message, saved.cleaned.then_some(&*body))
+}
+
+/// A message is durable; `body` where words of it were replaced.
+pub(super) fn saved_frame(message: &Message, body: Option<&str>) -> String {
     let place = Place::of(&message.conversation, &message.sender);
     text(&Frame {
         kind: "ACK",
@@ -83,7 +88,7 @@ pub fn saved(saved: &Saved) -> String {
         client_msg_id: Some(message.client_id.as_str()),
         server_msg_id: Some(Shown(&message.id)),
         msg_seq: Some(Shown(&message.seq)),
-        body: saved.cleaned.then_some(&*String::from_utf8_lossy(&message.content.body)),
+        body,
         ts: message.sent_at.0,
         ..Frame::default()
     })
@@ -92,9 +97,14 @@ pub fn saved(saved: &Saved) -> String {
 /// A message for whoever may see it; the same bytes for all whom it concerns alike. It is important
 /// to those it speaks to in particular.
 pub fn message(message: &Message, important: bool) -> String {
+    spoken(message, |frame| text(&Frame { important: important.then_some(true), ..frame }))
+}
+
+/// The frame of something that was said.
+pub(super) fn spoken(message: &Message, then: impl FnOnce(Frame<'_>) -> String) -> String {
     let place = Place::of(&message.conversation, &message.sender);
     let content = &message.content;
-    text(&Frame {
+    then(Frame {
         kind: if place.group().is_some() { "GROUP_CHAT" } else { "SINGLE_CHAT" },
         from: Some(message.sender.as_str()),
         to: place.to(),
@@ -109,7 +119,6 @@ pub fn message(message: &Message, important: bool) -> String {
         mentions: mentions::names(content),
         reply_to_server_msg_id: content.reply_to.as_ref().map(|reply| Shown(&reply.message)),
         revoked: message.recalled.as_ref().map(|_| true),
-        important: important.then_some(true),
         ts: message.sent_at.0,
         ..Frame::default()
     })
@@ -194,6 +203,7 @@ fn settings(conversation: &ConversationId, receive: Receive) -> String {
 pub(crate) fn reply(reply: &Reply, echo: &Echo, now: Millis) -> Option<String> {
     match reply {
         Reply::Saved(it) => Some(saved(it)),
+        Reply::Accepted(it) => Some(early::accepted(it)),
         Reply::Recalled(it) => Some(revoked(it, echo)),
         Reply::Pong => Some(pong(now)),
         // Said otherwise, or asked for by no frame of this dialect.
@@ -208,6 +218,9 @@ pub fn event(event: &Event, view: View) -> Option<String> {
             Some(group::group_notify(it, view.is_important))
         }
         Event::Message { message: it, .. } => Some(message(it, view.is_important)),
+        Event::Preview { message: it, .. } => Some(early::preview(it)),
+        Event::Settled { message: it } => Some(early::settled(it)),
+        Event::Dropped(it) => Some(early::dropped(it, view.is_own)),
         Event::Change { change: it, .. } => Some(change(it)),
         Event::Receipt(it) => Some(receipt(it)),
         Event::Typing { from, to, at } => {

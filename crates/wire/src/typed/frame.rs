@@ -57,6 +57,8 @@ pub(super) struct Frame<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) important: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) preview: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(schema_with = shapes::reason)]
     pub(super) reason: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]

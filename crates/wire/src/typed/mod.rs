@@ -1,6 +1,7 @@
 //! The typed dialect (document 000): text frames, one flat camelCase object by `type`.
 
 mod decode;
+mod early;
 mod encode;
 mod frame;
 mod group;

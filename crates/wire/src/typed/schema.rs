@@ -36,7 +36,7 @@ const CLIENT: [Row; 10] = [
     ("RESEND", "The next page of what this device has not seen.", "cursors?"),
 ];
 
-const SERVER: [Row; 18] = [
+const SERVER: [Row; 20] = [
     ("AUTH_OK", "Welcome, also after REAUTH.", "from tokenExpiresAt limits ts"),
     ("AUTH_FAIL", "The token is not good; the connection ends.", "reason message ts"),
     ("ERROR", "Something was refused.", "reason message clientMsgId? serverMsgId? ts"),
@@ -44,8 +44,9 @@ const SERVER: [Row; 18] = [
     ("PONG", "Here I am.", "ts"),
     (
         "SINGLE_CHAT",
-        "Somebody said something to one person.",
-        "from to conversationId clientMsgId serverMsgId msgSeq msgType body extra? mentions? \
+        "Somebody said something to one person. A `preview` is not saved yet and has no `msgSeq`; an \
+         ACK `saved` or `dropped` follows.",
+        "from to conversationId clientMsgId serverMsgId msgSeq? preview? msgType body extra? mentions? \
          replyToServerMsgId? revoked? important? ts",
     ),
     (
@@ -63,6 +64,16 @@ const SERVER: [Row; 18] = [
         "ACK",
         "Your message is on disk. `body` if words of it were replaced.",
         "ackType=saved from to? groupId? conversationId clientMsgId serverMsgId msgSeq body? ts",
+    ),
+    (
+        "ACK",
+        "Your message is taken in and will be saved. `body` if words of it were replaced.",
+        "ackType=accepted from to? groupId? conversationId clientMsgId serverMsgId body? ts",
+    ),
+    (
+        "ACK",
+        "What you were shown was not saved: forget it.",
+        "ackType=dropped from to conversationId clientMsgId serverMsgId reason ts",
     ),
     (
         "ACK",

@@ -1,0 +1,121 @@
+//! Tells those who know a message before it was saved what became of it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use nexo_chat::Reason;
+use nexo_chat::command::{Dropped, Event};
+use nexo_chat::ids::{ConnectionId, MessageId};
+use nexo_chat::intake::Whereabouts;
+use nexo_chat::model::Message;
+use nexo_chat::policy::delivery::Way;
+
+use crate::delivery::Delivery;
+use crate::outbox::Pushed;
+use crate::parcel::Parcel;
+use crate::unsettled::{Asked, Named};
+use crate::wakes::Wakes;
+
+/// What nobody heard of for this long is looked for.
+const LOOK_AFTER_MS: u64 = 5_000;
+/// Messages looked for at a time.
+const LOOK_MAX: usize = 500;
+
+/// Whether somebody is looking.
+#[derive(Default)]
+pub struct Settling(AtomicBool);
+
+impl Delivery {
+    /// A message is saved: tells those who know it its place, and returns them. Everybody else gets
+    /// the message itself.
+    pub(crate) fn settle(&self, message: &Arc<Message>, wakes: &mut Wakes) -> Vec<ConnectionId> {
+        self.is_settled(message.id);
+        let knowing = self.unsettled.take(message.id);
+        if knowing.is_empty() {
+            return Vec::new();
+        }
+        let event = Event::Settled { message: Arc::clone(message) };
+        let mut parcel = Parcel::new(&event, Way::Push, self.clock.ticks(), &self.measures);
+        for connection in &knowing {
+            self.hand_over(&mut parcel, connection, wakes);
+        }
+        knowing.iter().map(|connection| connection.id).collect()
+    }
+
+    /// A message will never be saved: those who know it are told.
+    pub(crate) fn drop_known(&self, dropped: &Dropped, wakes: &mut Wakes) {
+        self.is_settled(dropped.id);
+        let event = Event::Dropped(dropped.clone());
+        let mut parcel = Parcel::new(&event, Way::Push, self.clock.ticks(), &self.measures);
+        for connection in self.unsettled.take(dropped.id) {
+            self.hand_over(&mut parcel, &connection, wakes);
+        }
+    }
+
+    fn is_settled(&self, id: MessageId) {
+        if let Some(intake) = self.chat.upgrade().and_then(|chat| chat.intake.clone()) {
+            intake.settled(id);
+        }
+    }
+
+    /// Shows a message that is not saved yet, once to each socket.
+    pub(crate) fn preview(&self, event: &Event, wakes: &mut Wakes) {
+        let Event::Preview { message, origin } = event else { return };
+        let Some((a, b)) = message.conversation.pair() else { return };
+        let now = self.clock.ticks();
+        let mut parcel = Parcel::new(event, Way::Push, now, &self.measures);
+        let Message { id, conversation, sender, client_id, .. } = &**message;
+        let named = Named { id: *id, conversation, sender, client_id };
+        for user in [a, b] {
+            self.roster.each_of(&user, |connection| {
+                let is_told = Some(connection.id) != *origin && connection.dialect.knows_accepted();
+                let blocks = connection.user != *sender && connection.blocks(conversation);
+                if !is_told || blocks || !self.unsettled.show(&named, connection, now) {
+                    return;
+                }
+                let Some(frame) = parcel.frame(connection) else { return };
+                match connection.outbox.push_quietly(frame, now) {
+                    Pushed::First => wakes.add(connection),
+                    Pushed::Behind => {}
+                    // They get the message itself, once it is saved.
+                    Pushed::Dropped => drop(self.unsettled.forget(*id, connection)),
+                }
+            });
+        }
+    }
+
+    /// Looks for messages that were accepted a while ago and of which nobody heard more.
+    pub(crate) fn look_for_unsettled(&self) {
+        let Some(me) = self.me.upgrade() else { return };
+        if self.settling.0.swap(true, Ordering::SeqCst) {
+            return;
+        }
+        self.runtime.spawn(async move {
+            for (id, asked) in me.unsettled.due(me.clock.ticks(), LOOK_AFTER_MS, LOOK_MAX) {
+                if me.look_for(id, asked).await.is_none() {
+                    break; // whoever could tell cannot be asked now
+                }
+            }
+            me.settling.0.store(false, Ordering::SeqCst);
+        });
+    }
+
+    async fn look_for(&self, id: MessageId, asked: Asked) -> Option<()> {
+        let chat = self.chat.upgrade()?;
+        let intake = chat.intake.as_ref()?;
+        let expires_ms = chat.rules.preview_ms;
+        match intake.whereabouts(&asked.conversation, id).await.ok()? {
+            Whereabouts::Open => {}
+            Whereabouts::Saved(message) => drop(self.settle(&message, &mut Wakes::default())),
+            Whereabouts::Nowhere if asked.age_ms < expires_ms => {}
+            Whereabouts::Nowhere => {
+                let Asked { conversation, sender, client_id, .. } = asked;
+                let (reason, at) = (Reason::ServerBusy, chat.clock.now());
+                let dropped = Dropped { id, conversation, sender, client_id, reason, at };
+                self.measures.expired.increment(1);
+                self.drop_known(&dropped, &mut Wakes::default());
+            }
+        }
+        Some(())
+    }
+}

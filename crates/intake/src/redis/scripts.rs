@@ -1,0 +1,103 @@
+//! What Redis does in one act. Every script is about the keys of one shard.
+
+/// Puts messages at the end of the log, unless they are there or were saved.
+/// Keys: log, open. Arguments: how many may wait, then id, what stands for the content, bytes of each.
+/// Answers how many wait, and a letter for each: **n**ew, **a**gain, **s**aved, **c**onflict, **f**ull.
+pub(super) const PUT: &str = "
+local room = tonumber(ARGV[1]) - redis.call('XLEN', KEYS[1])
+local told = {}
+for i = 2, #ARGV, 3 do
+  local known = redis.call('HGET', KEYS[2], ARGV[i])
+  if known == '+' then told[#told + 1] = 's'
+  elseif known == ARGV[i + 1] then told[#told + 1] = 'a'
+  elseif known then told[#told + 1] = 'c'
+  elseif room <= 0 then told[#told + 1] = 'f'
+  else
+    redis.call('HSET', KEYS[2], ARGV[i], ARGV[i + 1])
+    redis.call('XADD', KEYS[1], '*', 'm', ARGV[i + 2])
+    room = room - 1
+    told[#told + 1] = 'n'
+  end
+end
+return {redis.call('XLEN', KEYS[1]), table.concat(told)}";
+
+/// Begins to look after a shard, if nobody does. Everything in it is for both groups.
+/// Keys: log, owner. Arguments: node, how long that lasts. Answers whether it is so.
+pub(super) const TAKE: &str = "
+if not redis.call('SET', KEYS[2], ARGV[1], 'NX', 'PX', ARGV[2]) then
+  if redis.call('GET', KEYS[2]) ~= ARGV[1] then return 0 end
+  redis.call('PEXPIRE', KEYS[2], ARGV[2])
+end
+redis.pcall('XGROUP', 'CREATE', KEYS[1], 'save', '0', 'MKSTREAM')
+redis.pcall('XGROUP', 'CREATE', KEYS[1], 'deliver', '0', 'MKSTREAM')
+return 1";
+
+/// Goes on looking after a shard.
+/// Keys: log, owner. Arguments: node, how long that lasts. Answers how many wait, and how many of
+/// them were read to be saved.
+pub(super) const STAY: &str = "
+if redis.call('GET', KEYS[2]) ~= ARGV[1] then return redis.error_reply('LOST another node has it') end
+redis.call('PEXPIRE', KEYS[2], ARGV[2])
+return {redis.call('XLEN', KEYS[1]), redis.call('XPENDING', KEYS[1], 'save')[1]}";
+
+/// Takes over what others have read and not finished; those who left nothing are forgotten.
+/// Keys: log, owner. Arguments: node, group, where to begin, how many. Answers where to go on, and
+/// the entries.
+pub(super) const CLAIM: &str = "
+if redis.call('GET', KEYS[2]) ~= ARGV[1] then return redis.error_reply('LOST another node has it') end
+local claimed = redis.call('XAUTOCLAIM', KEYS[1], ARGV[2], ARGV[1], 0, ARGV[3], 'COUNT', ARGV[4])
+if claimed[1] == '0-0' then
+  for _, consumer in ipairs(redis.call('XINFO', 'CONSUMERS', KEYS[1], ARGV[2])) do
+    if consumer[2] ~= ARGV[1] then
+      redis.call('XGROUP', 'DELCONSUMER', KEYS[1], ARGV[2], consumer[2])
+    end
+  end
+end
+return {claimed[1], claimed[2]}";
+
+/// Reads what nobody has read.
+/// Keys: log, owner. Arguments: node, group, how many. Answers the entries, or where the log ends.
+pub(super) const READ: &str = "
+if redis.call('GET', KEYS[2]) ~= ARGV[1] then return redis.error_reply('LOST another node has it') end
+local read = redis.call('XREADGROUP', 'GROUP', ARGV[2], ARGV[1], 'COUNT', ARGV[3], 'STREAMS', KEYS[1], '>')
+if read then return read[1][2] end
+local info = redis.call('XINFO', 'STREAM', KEYS[1])
+for i = 1, #info, 2 do
+  if info[i] == 'last-generated-id' then return info[i + 1] end
+end";
+
+/// Finishes entries and remembers the last that were saved.
+/// Keys: log, open, saved. Arguments: how many to remember, then entry, id, `+` or `-` of each.
+pub(super) const DONE: &str = "
+local entries = {}
+for i = 2, #ARGV, 3 do
+  entries[#entries + 1] = ARGV[i]
+  if ARGV[i + 2] == '+' then
+    redis.call('HSET', KEYS[2], ARGV[i + 1], '+')
+    redis.call('RPUSH', KEYS[3], ARGV[i + 1])
+  else
+    redis.call('HDEL', KEYS[2], ARGV[i + 1])
+  end
+end
+redis.pcall('XACK', KEYS[1], 'save', unpack(entries))
+redis.pcall('XACK', KEYS[1], 'deliver', unpack(entries))
+redis.call('XDEL', KEYS[1], unpack(entries))
+while redis.call('LLEN', KEYS[3]) > tonumber(ARGV[1]) do
+  redis.call('HDEL', KEYS[2], redis.call('LPOP', KEYS[3]))
+end
+return 1";
+
+/// Puts an entry aside.
+/// Keys: log, dead. Arguments: entry, bytes, why, node, how many are kept about.
+pub(super) const BURY: &str = "
+redis.call('XADD', KEYS[2], 'MAXLEN', '~', ARGV[5], '*', 'm', ARGV[2], 'why', ARGV[3], 'node', ARGV[4])
+redis.pcall('XACK', KEYS[1], 'save', ARGV[1])
+redis.pcall('XACK', KEYS[1], 'deliver', ARGV[1])
+redis.call('XDEL', KEYS[1], ARGV[1])
+return 1";
+
+/// Lets somebody else look after a shard.
+/// Keys: owner. Arguments: node.
+pub(super) const LEAVE: &str = "
+if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end
+return 0";

@@ -1,0 +1,275 @@
+//! Takes messages in: into the log, or the ordinary way while that is away.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use nexo_chat::Boxed;
+use nexo_chat::Reason;
+use nexo_chat::bus::Bus;
+use nexo_chat::clock::Clock;
+use nexo_chat::command::{Dropped, Event};
+use nexo_chat::ids::{ConversationId, MessageId};
+use nexo_chat::intake::{Intake, Taken, Whereabouts};
+use nexo_chat::model::Draft;
+use nexo_chat::policy::send::{Permit, was_accepted};
+use nexo_chat::store::{Appended, RUN_MAX, Store, StoreError, Stored};
+use tokio::sync::oneshot;
+use tokio::task::JoinSet;
+
+use crate::accepted::Accepted;
+use crate::held::{Held, Holds};
+use crate::log::{Away, Log, Put};
+use crate::meters::Meters;
+use crate::options::Options;
+use crate::recent::Recent;
+use crate::{rescue, tend};
+
+/// What the workers share.
+pub(crate) struct Shared {
+    pub(crate) log: Arc<dyn Log>,
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) bus: Arc<dyn Bus>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) options: Options,
+    pub(crate) held: Held,
+    pub(crate) recent: Recent,
+    pub(crate) meters: Meters,
+    /// Entries that were read to be saved, in the shards looked after here.
+    pub(crate) pending: AtomicU64,
+}
+
+/// Two-phase acknowledgement.
+pub struct TwoPhase {
+    shared: Arc<Shared>,
+    /// They end with this.
+    tasks: Mutex<JoinSet<()>>,
+}
+
+/// How a message goes on once the log has answered.
+enum Next {
+    /// So many wait in its shard.
+    Accepted {
+        length: u64,
+    },
+    Refused(StoreError),
+    Conflict,
+    /// It is the last of a run.
+    Run(Stored<'static, Vec<Appended>>),
+}
+
+impl TwoPhase {
+    /// Over these parts. Nothing happens before [`TwoPhase::start`].
+    pub fn new(
+        log: Arc<dyn Log>,
+        store: Arc<dyn Store>,
+        bus: Arc<dyn Bus>,
+        clock: Arc<dyn Clock>,
+        options: Options,
+    ) -> Arc<Self> {
+        let (held, recent, meters) = (Held::default(), Recent::default(), Meters::default());
+        let pending = AtomicU64::new(0);
+        let shared = Shared { log, store, bus, clock, options, held, recent, meters, pending };
+        Arc::new(Self { shared: Arc::new(shared), tasks: Mutex::default() })
+    }
+
+    /// Starts the workers. The store's commits must be announced by now.
+    pub fn start(&self) {
+        let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
+        for shard in 0..self.shared.log.shards() {
+            tasks.spawn(tend::tend(Arc::clone(&self.shared), shard));
+        }
+        tasks.spawn(rescue::rescue(Arc::clone(&self.shared)));
+    }
+
+    /// A clean end. What waits in the log is saved after the next start, by whoever looks after it.
+    pub async fn stop(&self) {
+        self.shared.log.leave().await;
+        let mut tasks = {
+            let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
+            std::mem::take(&mut *tasks)
+        };
+        tasks.shutdown().await;
+    }
+}
+
+impl Shared {
+    /// Appends a message behind those of its conversation that this node still holds, so that they
+    /// keep their order. Repeating those that were saved meanwhile does nothing.
+    pub(crate) fn append_held(&self, message: &Accepted) -> Stored<'static, Vec<Appended>> {
+        let run = self.held.up_to(message);
+        let mut drafts: Vec<Draft> = run.iter().map(|it| it.draft.clone()).collect();
+        if drafts.len() > RUN_MAX {
+            let busy = StoreError::Unavailable("too much of this conversation waits".into());
+            return Box::pin(std::future::ready(Err(busy)));
+        }
+        if drafts.is_empty() {
+            drafts.push(message.draft.clone()); // saved meanwhile
+        }
+        self.store.append_run(was_accepted(), drafts)
+    }
+
+    /// Goes on in the order in which the log answers.
+    fn next(&self, message: &Accepted, is_new: bool, put: Result<Put, Away>) -> Next {
+        let let_go = || {
+            if is_new {
+                self.held.remove(message.id);
+            }
+        };
+        match put {
+            Ok(Put::New { length }) => {
+                self.meters.accepted.increment(1);
+                Next::Accepted { length }
+            }
+            Ok(Put::Again) => Next::Accepted { length: 0 },
+            Ok(Put::Conflict) => {
+                let_go();
+                Next::Conflict
+            }
+            Ok(Put::Saved) => {
+                let_go();
+                Next::Run(self.store.append_run(was_accepted(), vec![message.draft.clone()]))
+            }
+            Ok(Put::Full) => {
+                self.meters.publish_fail.increment(1);
+                let_go();
+                Next::Refused(StoreError::Unavailable("too many messages wait to be saved".into()))
+            }
+            Err(away) => {
+                self.meters.publish_fail.increment(1);
+                if !self.options.fail_open {
+                    let_go();
+                    return Next::Refused(StoreError::Unavailable(Box::new(away)));
+                }
+                self.meters.fallen_back.increment(1);
+                Next::Run(self.append_held(message))
+            }
+        }
+    }
+
+    /// Tells everybody who knows a message what became of it, unless the store did.
+    pub(crate) fn tell(&self, message: &Accepted, outcome: &Appended) {
+        let reason = match outcome {
+            Appended::Stored(_) => return self.settled(message.id),
+            Appended::Duplicate(stored) => {
+                self.meters.dup_db.increment(1);
+                self.bus.publish(Event::Settled { message: Arc::clone(stored) });
+                return self.settled(message.id);
+            }
+            Appended::Conflict => Reason::ClientMsgIdConflict,
+            Appended::Refused(reason) => *reason,
+        };
+        self.meters.refused.increment(1);
+        self.drop(message, reason);
+    }
+
+    /// Tells everybody who knows a message that it will never be saved.
+    pub(crate) fn drop(&self, message: &Accepted, reason: Reason) {
+        let Draft { conversation, sender, client_id, .. } = message.draft.clone();
+        let (id, at) = (message.id, self.clock.now());
+        self.bus.publish(Event::Dropped(Dropped {
+            id,
+            conversation,
+            sender,
+            client_id,
+            reason,
+            at,
+        }));
+        self.settled(id);
+    }
+
+    /// The line document 001 asks for: how long writing to the log took, and answering.
+    fn trace(&self, message: &Accepted, length: u64, written: Duration, answered: Duration) {
+        tracing::debug!(
+            target: "nexo::perf",
+            serverMsgId = %message.id,
+            acceptedWriteMs = written.as_secs_f64() * 1000.0,
+            acceptedAckMs = answered.as_secs_f64() * 1000.0,
+            streamLen = length,
+            pending = self.pending.load(Ordering::Relaxed),
+            "ws_perf single_chat_accept",
+        );
+    }
+
+    pub(crate) fn settled(&self, id: MessageId) {
+        self.held.remove(id);
+        if self.options.deliver_before_saved {
+            self.recent.add(id);
+        }
+    }
+
+    /// The log is asked first: what leaves it is saved by then.
+    pub(crate) async fn whereabouts(
+        &self,
+        conversation: &ConversationId,
+        id: MessageId,
+    ) -> Result<Whereabouts, StoreError> {
+        let is_open = self.log.is_open(conversation, id).await;
+        if is_open.map_err(|away| StoreError::Unavailable(Box::new(away)))? {
+            return Ok(Whereabouts::Open);
+        }
+        Ok(self.store.message(id).await?.map_or(Whereabouts::Nowhere, Whereabouts::Saved))
+    }
+}
+
+impl Intake for TwoPhase {
+    fn takes(&self, conversation: &ConversationId) -> bool {
+        self.shared.options.groups || conversation.group().is_none()
+    }
+
+    fn take(&self, _permit: Permit, draft: Draft) -> Stored<'static, Taken> {
+        let shared = Arc::clone(&self.shared);
+        let message = Arc::new(Accepted::new(draft));
+        // Before it is in the log: it may be saved before the log has answered.
+        let is_new = match shared.held.add(&message, shared.clock.ticks()) {
+            Holds::Now => true,
+            Holds::Already => false,
+            Holds::NoRoom => {
+                let busy = StoreError::Unavailable("too many messages wait to be saved".into());
+                return Box::pin(std::future::ready(Err(busy)));
+            }
+        };
+        let (sender, receiver) = oneshot::channel();
+        let (keeper, it) = (Arc::clone(&shared), Arc::clone(&message));
+        let began = Instant::now();
+        let told = Box::new(move |put| {
+            let next = (keeper.next(&it, is_new, put), began.elapsed());
+            drop(sender.send(next)); // whoever asked may be gone, which undoes nothing
+        });
+        shared.log.put(Arc::clone(&message), told);
+        Box::pin(async move {
+            let gone = || StoreError::Unavailable("the server is going down".into());
+            let (next, written) = receiver.await.map_err(|_| gone())?;
+            match next {
+                Next::Accepted { length } => {
+                    shared.trace(&message, length, written, began.elapsed());
+                    Ok(Taken::Accepted)
+                }
+                Next::Refused(error) => Err(error),
+                Next::Conflict => Ok(Taken::Appended(Appended::Conflict)),
+                Next::Run(run) => {
+                    let outcome = run.await?.pop().ok_or_else(gone)?;
+                    shared.settled(message.id);
+                    Ok(Taken::Appended(outcome))
+                }
+            }
+        })
+    }
+
+    fn whereabouts<'a>(
+        &'a self,
+        conversation: &'a ConversationId,
+        id: MessageId,
+    ) -> Boxed<'a, Result<Whereabouts, StoreError>> {
+        Box::pin(async move {
+            if self.shared.held.contains(id) {
+                return Ok(Whereabouts::Open); // rescued if the log lost it
+            }
+            self.shared.whereabouts(conversation, id).await
+        })
+    }
+
+    fn settled(&self, id: MessageId) {
+        self.shared.settled(id);
+    }
+}
