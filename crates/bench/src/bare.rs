@@ -86,7 +86,7 @@ fn understand(text: &str) -> Option<Incoming<'_>> {
     // One sender, and a relay refuses nothing: the number is the place.
     let seq = index + 1;
     match text.as_bytes().first()? {
-        b'S' => Some(Incoming::Saved { index, seq }),
+        b'S' => Some(Incoming::Saved { index, seq, id: "" }),
         b'M' => Some(Incoming::Pushed { index, seq, id }),
         // A room has several senders, and nobody there who gives places.
         b'B' => Some(Incoming::Pushed { index, seq: 0, id }),

@@ -5,8 +5,13 @@ use tokio_tungstenite::tungstenite::Message;
 /// A frame, or a part of it, understood as far as a load generator needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Incoming<'a> {
-    /// The sender's message number `index` is durable, at `seq` of the conversation.
-    Saved { index: u64, seq: u64 },
+    /// Message number `index` is durable, at `seq` of the conversation; `id` is what a receipt names.
+    /// Its receiver hears so if it was shown before.
+    Saved { index: u64, seq: u64, id: &'a str },
+    /// The sender's message number `index` will be durable.
+    Accepted { index: u64 },
+    /// The receiver was shown a message that is not durable yet.
+    Shown { index: u64 },
     /// The receiver was given a message; `id` is what its receipt names.
     Pushed { index: u64, seq: u64, id: &'a str },
     /// The sender was told that all messages up to `seq` are delivered.

@@ -15,6 +15,10 @@ pub struct Counters {
     pub sent: u64,
     /// Messages that the server said are durable.
     pub saved: u64,
+    /// Messages that the server said will be durable.
+    pub accepted: u64,
+    /// Messages that the receiver was shown before they were durable.
+    pub shown: u64,
     /// Messages that the receiver was given, each counted once.
     pub pushed: u64,
     /// Messages that the sender knows to be delivered; one receipt may cover several.
@@ -71,6 +75,8 @@ impl Counters {
     pub fn add(&mut self, other: &Self) {
         self.sent += other.sent;
         self.saved += other.saved;
+        self.accepted += other.accepted;
+        self.shown += other.shown;
         self.pushed += other.pushed;
         self.delivered += other.delivered;
         self.receipts += other.receipts;
@@ -100,6 +106,8 @@ pub(crate) enum Way {
     Delivered,
     /// To the push at the last member of a group.
     All,
+    /// To ACK(accepted) at the sender.
+    Accepted,
 }
 
 /// One step of one message.
@@ -128,6 +136,9 @@ struct Record {
     /// Known from the first of ACK(saved) and push.
     seq: Option<u64>,
     answer: Answer,
+    accepted: bool,
+    /// Known to the receiver without its place.
+    shown: bool,
     pushed: bool,
     delivered: bool,
 }
@@ -210,7 +221,29 @@ impl Ledger {
         self.step(Way::Saved, due, at);
     }
 
-    /// A push. The first one of a message counts for order, the others are duplicates.
+    /// ACK(accepted): the first word about a message.
+    pub(crate) fn accepted(&mut self, index: u64, at: u64) {
+        let Some(record) = self.find(index).filter(|it| !it.accepted) else {
+            self.counters.unexpected += 1;
+            return;
+        };
+        record.accepted = true;
+        let due = record.due;
+        self.counters.accepted += 1;
+        self.step(Way::Accepted, due, at);
+    }
+
+    /// A message is shown that is not durable yet: this is when its receiver first sees it.
+    pub(crate) fn shown(&mut self, index: u64, at: u64) {
+        // One that comes after the message itself says nothing new.
+        let Some(record) = self.find(index).filter(|it| !it.shown && !it.pushed) else { return };
+        record.shown = true;
+        let due = record.due;
+        self.counters.shown += 1;
+        self.step(Way::Pushed, due, at);
+    }
+
+    /// A push, or the place of what was shown. The first one of a message counts for order, the others are duplicates.
     pub(crate) fn pushed(&mut self, index: u64, seq: u64, at: u64) {
         if index >= self.numbers.end {
             self.counters.unexpected += 1;
@@ -222,12 +255,15 @@ impl Ledger {
         };
         record.pushed = true;
         record.seq = Some(seq);
-        let due = record.due;
+        let (due, was_shown) = (record.due, record.shown);
         self.counters.pushed += 1;
         self.counters.reordered_by_seq += u64::from(self.highest_seq > Some(seq));
         self.counters.reordered_by_sender += u64::from(self.highest_index > Some(index));
         self.highest_seq = self.highest_seq.max(Some(seq));
         self.highest_index = self.highest_index.max(Some(index));
+        if was_shown {
+            return self.forget_done();
+        }
         self.step(Way::Pushed, due, at);
     }
 

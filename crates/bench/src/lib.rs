@@ -12,6 +12,7 @@
 //! - `ledger`, `pair`, [`private`]: private messages;
 //! - [`group`]: a group's messages, and readers who misbehave;
 //! - [`connect`]: connections that say nothing;
+//! - [`two_phase`]: the same load acknowledged in two phases, and in one;
 //! - [`mixed`]: all of this at once;
 //! - [`catchup`]: somebody was away and wants all of it;
 //! - [`database`]: messages into a database, beside plain inserts;
@@ -53,6 +54,7 @@ pub mod plot;
 pub mod private;
 pub mod report;
 pub mod started;
+pub mod two_phase;
 
 pub use bare_relay::serve_bare_relay;
 pub use baseline::{Baseline, baseline};
@@ -66,10 +68,11 @@ pub use measure::{Load, Percentiles};
 pub use mixed::{Mixed, mixed};
 pub use options::{
     BareRelayOptions, CatchupOptions, ConnectOptions, DatabaseOptions, GroupOptions, GrowthOptions,
-    MixedOptions, PrivateOptions,
+    MixedOptions, PrivateOptions, TwoPhaseOptions,
 };
 pub use private::{bare, private};
 pub use process::Place;
 pub use report::{Outcome, Report};
 pub use speech::Speech;
 pub use started::Started;
+pub use two_phase::TwoPhases;

@@ -91,6 +91,8 @@ pub struct Load {
     pub delivered: Percentiles,
     /// From when a group's message was due to its push at the last member.
     pub all: Percentiles,
+    /// From when a message was due to its ACK(accepted).
+    pub accepted: Percentiles,
     /// Processor seconds the server used while it was measured, if its process is known.
     pub cpu_seconds: Option<f64>,
     /// What came per second, in steps of [`Load::STEP_MS`]: for a plot.
@@ -164,7 +166,7 @@ impl Step {
 pub(crate) struct Tally {
     measured: Range<u64>,
     /// By [`Way`].
-    steps: Mutex<[Step; 4]>,
+    steps: Mutex<[Step; 5]>,
     /// For the progress bar: samples so far.
     seen: AtomicU64,
 }
@@ -172,7 +174,8 @@ pub(crate) struct Tally {
 impl Tally {
     /// Measures what is due within a part of the phase.
     pub(crate) fn new(measured: Range<u64>) -> Result<Self> {
-        let steps = Mutex::new([Step::new()?, Step::new()?, Step::new()?, Step::new()?]);
+        let steps =
+            Mutex::new([Step::new()?, Step::new()?, Step::new()?, Step::new()?, Step::new()?]);
         Ok(Self { measured, steps, seen: AtomicU64::new(0) })
     }
 
@@ -236,6 +239,7 @@ impl Tally {
             pushed: Percentiles::of(&steps[1].latency),
             delivered: Percentiles::of(&steps[2].latency),
             all: Percentiles::of(&steps[3].latency),
+            accepted: Percentiles::of(&steps[4].latency),
             cpu_seconds,
             over_time: steps[1].arrived.over_time(nanos),
             counters,

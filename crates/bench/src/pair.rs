@@ -57,8 +57,8 @@ impl Pair {
         tally: &Tally,
     ) -> Poll<Result<()>> {
         let now = plan.now();
-        hear(&mut self.receiver, cx, &*self.dialect, ledger, now)?;
-        hear(&mut self.sender, cx, &*self.dialect, ledger, now)?;
+        hear(&mut self.receiver, cx, &*self.dialect, ledger, Side::Receiver, now)?;
+        hear(&mut self.sender, cx, &*self.dialect, ledger, Side::Sender, now)?;
         self.speak(number, plan, ledger)?;
         flush(&mut self.receiver, cx)?;
         flush(&mut self.sender, cx)?;
@@ -80,19 +80,36 @@ impl Pair {
     }
 }
 
+/// Whose socket it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Side {
+    Sender,
+    Receiver,
+}
+
 /// Reads until there is nothing more, so that the socket wakes the task when there is.
 fn hear(
     socket: &mut Socket,
     cx: &mut Context<'_>,
     dialect: &dyn Dialect,
     ledger: &mut Ledger,
+    side: Side,
     now: u64,
 ) -> Result<()> {
     while let Poll::Ready(frame) = Pin::new(&mut *socket).poll_next(cx) {
         let frame = frame.context("closed by the server")??;
         let mut said = Ok(());
         dialect.read(&frame, &mut |incoming| match incoming {
-            Incoming::Saved { index, seq } => ledger.saved(index, seq, now),
+            Incoming::Saved { index, seq, id } if side == Side::Receiver => {
+                // The place of what it was shown.
+                ledger.pushed(index, seq, now);
+                if let Some(frame) = dialect.delivered(id) {
+                    said = say(socket, frame);
+                }
+            }
+            Incoming::Saved { index, seq, .. } => ledger.saved(index, seq, now),
+            Incoming::Accepted { index } => ledger.accepted(index, now),
+            Incoming::Shown { index } => ledger.shown(index, now),
             Incoming::Pushed { index, seq, id } => {
                 ledger.pushed(index, seq, now);
                 if let Some(frame) = dialect.delivered(id) {

@@ -49,7 +49,7 @@ impl Started {
     }
 
     /// Asks it to stop, and waits.
-    pub(crate) async fn stop(mut self) -> Result<()> {
+    pub async fn stop(mut self) -> Result<()> {
         kill_process(Pid::from_child(&self.child), Signal::TERM)?;
         let since = Instant::now();
         loop {

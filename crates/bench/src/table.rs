@@ -35,6 +35,7 @@ pub(crate) fn write_load(
 /// its own.
 pub(crate) fn rows(load: &Load) -> Vec<(&'static str, Option<f64>, &Percentiles)> {
     let all = [
+        ("ACK(accepted)", None, &load.accepted),
         ("ACK(saved)", Some(load.saved_per_second), &load.saved),
         ("pushed", Some(load.pushed_per_second), &load.pushed),
         ("delivered", Some(load.delivered_per_second), &load.delivered),
@@ -63,7 +64,7 @@ pub(crate) fn heads(f: &mut fmt::Formatter<'_>) -> fmt::Result {
 
 fn row(f: &mut fmt::Formatter<'_>, cells: &[String; 7]) -> fmt::Result {
     let [name, rate, times @ ..] = cells;
-    write!(f, "  {name:<12}{rate:>12}")?;
+    write!(f, "  {name:<14}{rate:>12}")?;
     times.iter().try_for_each(|time| write!(f, "{time:>11}"))?;
     writeln!(f)
 }

@@ -27,7 +27,7 @@ async fn round(shared: &Shared, tenure: &dyn Tenure) -> Result<(), Lost> {
     for entry in &entries {
         let message = &entry.message;
         // In a group, who may hear a message is only known by its place.
-        if message.draft.conversation.group().is_none() && !shared.recent.contains(message.id) {
+        if message.draft.conversation.group().is_none() {
             let (message, origin) = (message.preview(), message.draft.origin);
             events.push(Event::Preview { message, origin });
         }

@@ -16,7 +16,6 @@ pub mod local;
 pub mod log;
 mod meters;
 pub mod options;
-mod recent;
 pub mod redis;
 mod rescue;
 mod save;

@@ -1,6 +1,7 @@
 //! Saves what was accepted: in the order of the log per conversation, many conversations at once.
 
 use std::collections::{HashMap, VecDeque};
+use std::future::pending;
 use std::time::Duration;
 
 use futures_util::StreamExt;
@@ -25,26 +26,11 @@ const AWAY_PAUSE: Duration = Duration::from_millis(100);
 
 /// Works until the shard is lost.
 pub(crate) async fn save(shared: &Shared, tenure: &dyn Tenure) -> Lost {
-    let (read, entries) = mpsc::channel(1);
     let (finished, done) = mpsc::channel(BATCHES_MAX * shared.options.batch_size);
     let saver = Saver::new(shared, tenure, finished);
     tokio::select! {
-        lost = reading(shared, tenure, read) => lost,
-        lost = saver.work(entries) => lost,
+        lost = saver.work() => lost,
         lost = finishing(shared, tenure, done) => lost,
-    }
-}
-
-/// Brings entries as they come.
-async fn reading(shared: &Shared, tenure: &dyn Tenure, read: mpsc::Sender<Vec<Entry>>) -> Lost {
-    let options = &shared.options;
-    loop {
-        // With room for them first: once they are read, somebody has to take them.
-        let Ok(room) = read.reserve().await else { return Lost("the saver has ended".into()) };
-        match tenure.next(Role::Save, options.batch_size, options.block).await {
-            Ok(entries) => room.send(entries),
-            Err(lost) => return lost,
-        }
     }
 }
 
@@ -80,6 +66,8 @@ struct Ran {
     result: Result<Vec<Appended>, StoreError>,
     /// Runs saved before it began.
     before: u64,
+    /// Whether it is the first try.
+    is_fresh: bool,
 }
 
 struct Saver<'a> {
@@ -89,6 +77,8 @@ struct Saver<'a> {
     queues: HashMap<ConversationId, Queue>,
     running: FuturesUnordered<BoxFuture<'a, Ran>>,
     waiting: usize,
+    /// Runs under way that have not failed.
+    fresh: usize,
     /// Runs saved.
     saved: u64,
 }
@@ -100,17 +90,34 @@ impl<'a> Saver<'a> {
         finished: mpsc::Sender<(Entry, Fate)>,
     ) -> Self {
         let (queues, running) = (HashMap::new(), FuturesUnordered::new());
-        Self { shared, tenure, finished, queues, running, waiting: 0, saved: 0 }
+        Self { shared, tenure, finished, queues, running, waiting: 0, fresh: 0, saved: 0 }
     }
 
-    async fn work(mut self, mut entries: mpsc::Receiver<Vec<Entry>>) -> Lost {
-        let max = BATCHES_MAX * self.shared.options.batch_size;
+    /// Reads the next entries when the last ones are saved, or cannot be: what comes meanwhile then
+    /// goes together.
+    async fn work(mut self) -> Lost {
+        let (shared, tenure) = (self.shared, self.tenure);
+        let (max, wait) = (shared.options.batch_size, shared.options.block);
+        // Kept until it is there: what is read has to be taken.
+        let mut reading = None;
         loop {
+            if self.fresh == 0 && self.waiting < BATCHES_MAX * max && reading.is_none() {
+                reading = Some(tenure.next(Role::Save, max, wait));
+            }
+            let read = async {
+                match &mut reading {
+                    Some(reading) => reading.await,
+                    None => pending().await,
+                }
+            };
             tokio::select! {
-                batch = entries.recv(), if self.waiting < max => match batch {
-                    Some(batch) => self.take(batch),
-                    None => return Lost("the reader has ended".into()),
-                },
+                read = read => {
+                    reading = None;
+                    match read {
+                        Ok(entries) => self.take(entries),
+                        Err(lost) => return lost,
+                    }
+                }
                 Some(ran) = self.running.next() => {
                     if let Err(lost) = self.settle(ran).await {
                         return lost;
@@ -144,6 +151,8 @@ impl<'a> Saver<'a> {
         let run = queue.entries.iter().take(max);
         let drafts: Vec<_> = run.map(|entry| entry.message.draft.clone()).collect();
         let (count, pause, before, shared) = (drafts.len(), queue.pause, self.saved, self.shared);
+        let is_fresh = pause.is_zero();
+        self.fresh += usize::from(is_fresh);
         queue.is_running = true;
         self.running.push(Box::pin(async move {
             if !pause.is_zero() {
@@ -153,12 +162,13 @@ impl<'a> Saver<'a> {
                 }
             }
             let result = shared.store.append_run(was_accepted(), drafts).await;
-            Ran { conversation, count, result, before }
+            Ran { conversation, count, result, before, is_fresh }
         }));
     }
 
     async fn settle(&mut self, ran: Ran) -> Result<(), Lost> {
-        let Ran { conversation, count, result, before } = ran;
+        let Ran { conversation, count, result, before, is_fresh } = ran;
+        self.fresh -= usize::from(is_fresh);
         let Some(queue) = self.queues.get_mut(&conversation) else { return Ok(()) };
         queue.is_running = false;
         match result {

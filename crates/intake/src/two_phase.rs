@@ -22,7 +22,6 @@ use crate::held::{Held, Holds};
 use crate::log::{Away, Log, Put};
 use crate::meters::Meters;
 use crate::options::Options;
-use crate::recent::Recent;
 use crate::{rescue, tend};
 
 /// What the workers share.
@@ -33,7 +32,6 @@ pub(crate) struct Shared {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) options: Options,
     pub(crate) held: Held,
-    pub(crate) recent: Recent,
     pub(crate) meters: Meters,
     /// Entries that were read to be saved, in the shards looked after here.
     pub(crate) pending: AtomicU64,
@@ -67,9 +65,9 @@ impl TwoPhase {
         clock: Arc<dyn Clock>,
         options: Options,
     ) -> Arc<Self> {
-        let (held, recent, meters) = (Held::default(), Recent::default(), Meters::default());
+        let (held, meters) = (Held::default(), Meters::default());
         let pending = AtomicU64::new(0);
-        let shared = Shared { log, store, bus, clock, options, held, recent, meters, pending };
+        let shared = Shared { log, store, bus, clock, options, held, meters, pending };
         Arc::new(Self { shared: Arc::new(shared), tasks: Mutex::default() })
     }
 
@@ -193,9 +191,6 @@ impl Shared {
 
     pub(crate) fn settled(&self, id: MessageId) {
         self.held.remove(id);
-        if self.options.deliver_before_saved {
-            self.recent.add(id);
-        }
     }
 
     /// The log is asked first: what leaves it is saved by then.

@@ -9,7 +9,7 @@ use clap::Subcommand;
 use nexo_bench::options::{Shown, Target};
 use nexo_bench::{
     BareRelayOptions, CatchupOptions, ConnectOptions, DatabaseOptions, GroupOptions, GrowthOptions,
-    MixedOptions, Outcome, Place, PrivateOptions, Started,
+    MixedOptions, Outcome, Place, PrivateOptions, Started, TwoPhaseOptions, TwoPhases, two_phase,
 };
 use nexo_store::{MySql, MySqlOptions};
 use tempfile::TempDir;
@@ -40,6 +40,8 @@ pub(crate) enum Bench {
     Catchup(CatchupOptions),
     /// Pairs, groups, idle connections and people who come and go, at once.
     Mixed(MixedOptions),
+    /// The same load with and without two-phase acknowledgement.
+    TwoPhase(TwoPhaseOptions),
     /// Many connections that say nothing.
     Connect(ConnectOptions),
     /// Messages into a database, beside plain inserts.
@@ -73,6 +75,7 @@ impl Bench {
             Self::Group(options) => group(&options).await,
             Self::Catchup(options) => catchup(&options).await,
             Self::Mixed(options) => mixed(&options).await,
+            Self::TwoPhase(options) => two_phase(&options).await,
             Self::Connect(options) => connect(&options).await,
             Self::Database(options) => database(&options).await,
             Self::Growth(options) => growth(&options).await,
@@ -139,6 +142,31 @@ async fn connect(options: &ConnectOptions) -> anyhow::Result<()> {
     show(&report, &options.target.shown)
 }
 
+async fn two_phase(options: &TwoPhaseOptions) -> anyhow::Result<()> {
+    options.check()?;
+    let store = options.store.as_deref().map_or("the embedded store", |_| "a database");
+    let log = options.redis.as_deref().map_or("memory", |_| "Redis");
+    let kept_in = format!("messages in {store}, those accepted in {log}");
+    let mut loads = Vec::new();
+    for (name, settings) in two_phase::MODES {
+        if !options.shown.json {
+            writeln!(std::io::stderr(), "{name}")?;
+        }
+        let folder = folder()?;
+        let mut command = serving(&folder.path().join("data"))?;
+        command.envs(settings.iter().copied());
+        for (flag, url) in [("--store", &options.store), ("--redis", &options.redis)] {
+            command.args(url.iter().flat_map(|url| [flag, url]));
+        }
+        let secret = "nobody but this benchmark uses this server";
+        let server = Started::new(command.env("NEXO_AUTH__JWT_SECRET", secret))?;
+        loads.push(nexo_bench::private(&options.load(), &server.place()).await?.load);
+        // In good order: the next one need not wait until nobody looks after the log.
+        server.stop().await?;
+    }
+    show(&TwoPhases { rate: options.rate, kept_in, loads }, &options.shown)
+}
+
 async fn database(options: &DatabaseOptions) -> anyhow::Result<()> {
     let engine = MySqlOptions {
         committers: options.committers,
@@ -193,9 +221,13 @@ impl Loaded {
 
 /// Starts a server to be measured.
 pub(crate) fn server(data: &Path) -> anyhow::Result<Started> {
+    Started::new(&mut serving(data)?)
+}
+
+fn serving(data: &Path) -> anyhow::Result<Command> {
     let mut command = Command::new(std::env::current_exe()?);
-    command.args(["serve", "--listen", "127.0.0.1:0", "--data"]).arg(data);
-    Started::new(command.envs(SETTINGS))
+    command.args(["serve", "--listen", "127.0.0.1:0", "--data"]).arg(data).envs(SETTINGS);
+    Ok(command)
 }
 
 fn relay() -> anyhow::Result<Started> {

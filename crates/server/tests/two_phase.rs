@@ -4,6 +4,7 @@
 
 use nexo_sim::history::read_all;
 use nexo_sim::process::Setup;
+use nexo_sim::schema::assert_fits;
 use nexo_sim::socket::{chat, seq};
 use nexo_sim::{Group, Http, MariaDb, Person, Redis, Socket};
 use serde_json::{Value, json};
@@ -50,6 +51,7 @@ async fn accepted_comes_first_and_saved_follows() {
         let is_accepted = accepted["ackType"] == "accepted";
         if is_accepted {
             assert_eq!(accepted["clientMsgId"], id.as_str());
+            assert_fits(&server.http, "ServerAckAccepted", &accepted).await;
             assert!(accepted["msgSeq"].is_null(), "no place yet: {accepted}");
         }
         let saved = if is_accepted { a.next().await } else { accepted.clone() };
@@ -98,6 +100,7 @@ async fn a_preview_is_settled_by_its_place_and_moves_no_cursor() {
         let shown = socket.find(|frame| frame["clientMsgId"] == "c2", "a preview").await;
         assert_eq!((&shown["preview"], &shown["body"]), (&json!(true), &json!("early words")));
         assert!(shown["msgSeq"].is_null(), "{shown}");
+        assert_fits(&server.http, "ServerSingleChat", &shown).await;
         if shown["from"] == "alice" {
             socket.ack("read", "alice", &shown).await;
             assert_eq!(socket.expect("ERROR").await["reason"], "message_not_found");

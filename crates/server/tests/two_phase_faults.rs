@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use nexo_sim::history::read_all;
 use nexo_sim::process::Setup;
+use nexo_sim::schema::assert_fits;
 use nexo_sim::socket::{chat, seq};
 use nexo_sim::{Http, MariaDb, Person, Redis, RedisCluster, Socket, Talk};
 use serde_json::Value;
@@ -280,6 +281,7 @@ async fn a_preview_that_never_became_a_message_expires() {
     drop(holder);
     let end = b.find(|it| it["clientMsgId"] == "c0" && it["type"] == "ACK", "its end").await;
     assert_eq!((&end["ackType"], &end["reason"]), (&"dropped".into(), &"server_busy".into()));
+    assert_fits(server.node(1), "ServerAckDropped", &end).await;
     assert_eq!(read_all(server.node(1), &bob, "alice").await.len(), 1);
 }
 

@@ -3,6 +3,15 @@
 
 use serde_json::Value;
 
+use crate::http::Http;
+
+/// Panics unless a frame is as a server's own schema of the typed dialect says.
+pub async fn assert_fits(http: &Http, form: &str, frame: &Value) {
+    let schema = http.get("/docs/typed.schema.json", "").await.body;
+    let misfits = Forms(&schema).misfits(&schema["$defs"][form], frame);
+    assert!(misfits.is_empty(), "{frame} is no {form}: {misfits:#?}");
+}
+
 /// A document with forms in it.
 #[derive(Clone, Copy, Debug)]
 pub struct Forms<'a>(pub &'a Value);

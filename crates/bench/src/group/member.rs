@@ -146,6 +146,8 @@ impl Turn<'_> {
                 Incoming::Unreadable => self.counters.error("unreadable frame"),
                 // The receipts of a small group's members, and whatever else is told.
                 Incoming::Delivered { .. }
+                | Incoming::Accepted { .. }
+                | Incoming::Shown { .. }
                 | Incoming::Resent { .. }
                 | Incoming::Welcome
                 | Incoming::Other => {}

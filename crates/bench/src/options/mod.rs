@@ -7,6 +7,7 @@ mod group;
 mod growth;
 mod mixed;
 mod private;
+mod two_phase;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -22,6 +23,7 @@ pub use growth::GrowthOptions;
 pub(crate) use growth::SMALL;
 pub use mixed::MixedOptions;
 pub use private::PrivateOptions;
+pub use two_phase::TwoPhaseOptions;
 
 /// More than this is not a benchmark any more.
 const SECONDS_MAX: f64 = 3600.0;

@@ -85,7 +85,9 @@ pub(super) fn understand<'a>(cmd: &str, code: i32, it: &Payload<'a>) -> Option<I
     let index = || it.client_msg_id?.parse().ok();
     let reason = it.reason.unwrap_or("no reason told");
     Some(match cmd {
-        "chat.send_message" if code == 0 => Incoming::Saved { index: index()?, seq: it.seq? },
+        "chat.send_message" if code == 0 => {
+            Incoming::Saved { index: index()?, seq: it.seq?, id: "" }
+        }
         _ if code != 0 || cmd == "system.kicked" => Incoming::Refused { index: index(), reason },
         "chat.message" => Incoming::Pushed { index: index()?, seq: it.seq?, id: it.msg_id? },
         "chat.read_receipt" => Incoming::Delivered { seq: it.seq? },
@@ -119,7 +121,7 @@ mod tests {
         };
         check(
             r#"{"cmd":"chat.send_message","request_id":"s","code":0,"message":"ok","payload":{"success":true,"msg_id":"9","timestamp":1,"error":"","seq":8,"conversation_id":"c","client_msg_id":"7"}}"#,
-            Incoming::Saved { index: 7, seq: 8 },
+            Incoming::Saved { index: 7, seq: 8, id: "" },
         );
         check(
             r#"{"cmd":"chat.send_message","request_id":"s","code":503,"message":"no","payload":{"success":false,"client_msg_id":"7","reason":"not_group_member"}}"#,

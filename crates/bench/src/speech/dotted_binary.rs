@@ -190,7 +190,7 @@ mod tests {
         put_number(&mut payload, 20, 300);
         put_bytes(&mut payload, 22, b"7");
         check("chat.message", 0, &payload, Incoming::Pushed { index: 7, seq: 300, id: "9" });
-        check("chat.send_message", 0, &payload, Incoming::Saved { index: 7, seq: 300 });
+        check("chat.send_message", 0, &payload, Incoming::Saved { index: 7, seq: 300, id: "" });
         check("chat.read_receipt", 0, &payload, Incoming::Delivered { seq: 300 });
         put_bytes(&mut payload, 100, b"muted");
         let refused = Incoming::Refused { index: Some(7), reason: "muted" };

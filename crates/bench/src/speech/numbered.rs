@@ -167,7 +167,7 @@ fn understand(envelope: &Envelope<'_>, data: &Data<'_>, heard: &mut dyn FnMut(In
 }
 
 fn saved(data: &Data<'_>) -> Option<Incoming<'static>> {
-    Some(Incoming::Saved { index: data.client_msg_id?.parse().ok()?, seq: data.seq? })
+    Some(Incoming::Saved { index: data.client_msg_id?.parse().ok()?, seq: data.seq?, id: "" })
 }
 
 fn pushed<'a>(said: &Said<'a>) -> Incoming<'a> {
@@ -209,7 +209,7 @@ mod tests {
             }
         };
         let saved = r#"{"client_msg_id":"7","conversation_id":"c","send_at":1,"seq":8,"server_msg_id":"m"}"#;
-        check(1003, 0, saved, &[Incoming::Saved { index: 7, seq: 8 }]);
+        check(1003, 0, saved, &[Incoming::Saved { index: 7, seq: 8, id: "" }]);
         let refused = Incoming::Refused { index: Some(7), reason: "too_many_sends" };
         check(1003, 9, r#"{"reason":"too_many_sends"}"#, &[refused]);
         let said = |index: u64| {

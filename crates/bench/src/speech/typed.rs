@@ -49,6 +49,7 @@ struct Frame<'a> {
     client_msg_id: Option<&'a str>,
     server_msg_id: Option<&'a str>,
     msg_seq: Option<&'a str>,
+    preview: Option<bool>,
     reason: Option<&'a str>,
     has_more: Option<bool>,
 }
@@ -78,10 +79,14 @@ fn understand<'a>(frame: &Frame<'a>) -> Option<Incoming<'a>> {
     let index = || frame.client_msg_id?.parse().ok();
     let seq = || frame.msg_seq?.parse().ok();
     Some(match (frame.kind, frame.ack_type) {
+        ("SINGLE_CHAT", _) if frame.preview == Some(true) => Incoming::Shown { index: index()? },
         ("SINGLE_CHAT" | "GROUP_CHAT", _) => {
             Incoming::Pushed { index: index()?, seq: seq()?, id: frame.server_msg_id? }
         }
-        ("ACK", Some("saved")) => Incoming::Saved { index: index()?, seq: seq()? },
+        ("ACK", Some("saved")) => {
+            Incoming::Saved { index: index()?, seq: seq()?, id: frame.server_msg_id? }
+        }
+        ("ACK", Some("accepted")) => Incoming::Accepted { index: index()? },
         ("ACK", Some("delivered")) => Incoming::Delivered { seq: seq()? },
         ("RESEND_DONE", _) => Incoming::Resent { has_more: frame.has_more? },
         ("ERROR", _) => Incoming::Refused { index: index(), reason: frame.reason? },
@@ -124,7 +129,7 @@ mod tests {
     fn hears_what_counts() {
         check(
             r#"{"type":"ACK","ackType":"saved","from":"a","to":"b","conversationId":"si_a_b","clientMsgId":"7","serverMsgId":"9","msgSeq":"8","ts":1}"#,
-            Incoming::Saved { index: 7, seq: 8 },
+            Incoming::Saved { index: 7, seq: 8, id: "9" },
         );
         check(
             r#"{"type":"SINGLE_CHAT","clientMsgId":"7","serverMsgId":"9","msgSeq":"8","body":"a \"quoted\" text","extra":{"k":"v"},"ts":1}"#,

@@ -28,6 +28,8 @@ pub(super) struct Turn {
 struct Reader {
     /// Where to go on claiming what others have left; `None` once all is claimed.
     claims_from: Option<String>,
+    /// The last entry there was, if it is time to wait for another.
+    last: Option<String>,
     /// A connection of its own, to wait on.
     link: Option<Link>,
 }
@@ -50,7 +52,8 @@ impl Role {
 impl Turn {
     pub(super) fn new(inner: Arc<Inner>, shard: usize) -> Self {
         inner.turns.fetch_add(1, Ordering::Relaxed);
-        let reader = || Mutex::new(Reader { claims_from: Some("0-0".into()), link: None });
+        let claims_from = || Some("0-0".into());
+        let reader = || Mutex::new(Reader { claims_from: claims_from(), last: None, link: None });
         Self { inner, shard, readers: [reader(), reader()] }
     }
 
@@ -81,12 +84,25 @@ impl Turn {
                 return Ok(entries);
             }
         }
-        let end = match self.read_new(role, max).await? {
-            Ok(entries) => return Ok(entries),
-            Err(end) => end,
-        };
-        self.wait(&mut reader, &end, wait).await?;
-        Ok(self.read_new(role, max).await?.unwrap_or_default())
+        // After a full batch there is more; after a smaller one, one waits first.
+        let mut has_waited = false;
+        loop {
+            if let Some(last) = reader.last.take() {
+                self.wait(&mut reader, &last, wait).await?;
+                has_waited = true;
+            }
+            match self.read_new(role, max).await? {
+                Ok(entries) => {
+                    let last = entries.last().filter(|_| entries.len() < max);
+                    reader.last = last.map(|entry| entry.place.clone());
+                    return Ok(entries);
+                }
+                Err(end) => reader.last = Some(end),
+            }
+            if has_waited {
+                return Ok(Vec::new());
+            }
+        }
     }
 
     /// What nobody has read, or where the log ends.
