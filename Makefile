@@ -47,8 +47,9 @@ bench: release ## the whole table of docs/performance.md (under ten minutes): ME
 growth: ## does cost grow with ten million messages? (about five minutes, 10 GB while it runs)
 	$(CARGO) run --release --bin nexo -- bench growth
 
-crash: ## the long form of the kill -9 test: ROUNDS=20
+crash: ## the long form of the kill -9 tests: ROUNDS=20
 	NEXO_CRASH_ROUNDS=$(ROUNDS) $(CARGO) test --release --test crash -- --nocapture
+	NEXO_CRASH_ROUNDS=$(ROUNDS) $(CARGO) test --release --test two_phase_faults under_load -- --nocapture
 
 release: ## the binary, in target/release/nexo
 	$(CARGO) build --release --locked --bin nexo

@@ -131,6 +131,7 @@ enum Answer {
 
 /// A message under way.
 #[derive(Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a step it may have come to")]
 struct Record {
     due: u64,
     /// Known from the first of ACK(saved) and push.

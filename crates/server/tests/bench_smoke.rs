@@ -55,6 +55,21 @@ fn private_messages_in_every_dialect() {
 }
 
 #[test]
+fn two_phases_beside_one() {
+    let args = ["two-phase", "--rate", "300", "--connections", "20", "--duration", "1"];
+    let report = clean(&args);
+    let loads = report["loads"].as_array().unwrap();
+    assert_eq!(loads.len(), 3);
+    for (load, (is_early, is_shown)) in
+        loads.iter().zip([(false, false), (true, false), (true, true)])
+    {
+        assert_heard_by(load, 1);
+        assert_eq!(load["counters"]["accepted"].as_u64() > Some(0), is_early, "{load}");
+        assert!(is_shown || load["counters"]["shown"] == 0, "{load}");
+    }
+}
+
+#[test]
 fn bursts() {
     let args = ["private", "--pairs", "5", "--rate", "200", "--burst", "50"];
     let report = clean_for_a_second(&args);
