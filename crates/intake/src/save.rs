@@ -18,7 +18,7 @@ use crate::log::{Entry, Fate, Lost, Role, Tenure};
 use crate::two_phase::Shared;
 
 /// Batches that are read and not saved yet.
-const BATCHES_MAX: usize = 4;
+const BATCHES_MAX: usize = 8;
 const PAUSE_MIN: Duration = Duration::from_millis(50);
 const PAUSE_MAX: Duration = Duration::from_secs(5);
 /// How often one looks whether the store is back.
@@ -79,6 +79,8 @@ struct Saver<'a> {
     waiting: usize,
     /// Runs under way that have not failed.
     fresh: usize,
+    /// Whether the last read was as large as it may be.
+    has_more: bool,
     /// Runs saved.
     saved: u64,
 }
@@ -90,18 +92,29 @@ impl<'a> Saver<'a> {
         finished: mpsc::Sender<(Entry, Fate)>,
     ) -> Self {
         let (queues, running) = (HashMap::new(), FuturesUnordered::new());
-        Self { shared, tenure, finished, queues, running, waiting: 0, fresh: 0, saved: 0 }
+        Self {
+            shared,
+            tenure,
+            finished,
+            queues,
+            running,
+            waiting: 0,
+            fresh: 0,
+            has_more: false,
+            saved: 0,
+        }
     }
 
-    /// Reads the next entries when the last ones are saved, or cannot be: what comes meanwhile then
-    /// goes together.
+    /// Reads the next entries when the last ones are saved, or cannot be, so that what comes meanwhile
+    /// goes together; at once if there were as many as one may read, since then more wait.
     async fn work(mut self) -> Lost {
         let (shared, tenure) = (self.shared, self.tenure);
         let (max, wait) = (shared.options.batch_size, shared.options.block);
         // Kept until it is there: what is read has to be taken.
         let mut reading = None;
         loop {
-            if self.fresh == 0 && self.waiting < BATCHES_MAX * max && reading.is_none() {
+            let is_time = self.fresh == 0 || self.has_more;
+            if is_time && self.waiting < BATCHES_MAX * max && reading.is_none() {
                 reading = Some(tenure.next(Role::Save, max, wait));
             }
             let read = async {
@@ -114,7 +127,10 @@ impl<'a> Saver<'a> {
                 read = read => {
                     reading = None;
                     match read {
-                        Ok(entries) => self.take(entries),
+                        Ok(entries) => {
+                            self.has_more = entries.len() >= max;
+                            self.take(entries);
+                        }
                         Err(lost) => return lost,
                     }
                 }

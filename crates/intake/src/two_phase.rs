@@ -1,7 +1,8 @@
 //! Takes messages in: into the log, or the ordinary way while that is away.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use nexo_chat::Boxed;
@@ -14,7 +15,8 @@ use nexo_chat::intake::{Intake, Taken, Whereabouts};
 use nexo_chat::model::Draft;
 use nexo_chat::policy::send::{Permit, was_accepted};
 use nexo_chat::store::{Appended, RUN_MAX, Store, StoreError, Stored};
-use tokio::sync::oneshot;
+use tokio::runtime::Builder;
+use tokio::sync::{oneshot, watch};
 use tokio::task::JoinSet;
 
 use crate::accepted::Accepted;
@@ -40,8 +42,14 @@ pub(crate) struct Shared {
 /// Two-phase acknowledgement.
 pub struct TwoPhase {
     shared: Arc<Shared>,
-    /// They end with this.
-    tasks: Mutex<JoinSet<()>>,
+    workers: Mutex<Option<Workers>>,
+}
+
+/// What works as long as this lives.
+struct Workers {
+    thread: JoinHandle<()>,
+    rescue: tokio::task::JoinHandle<()>,
+    stops: watch::Sender<bool>,
 }
 
 /// How a message goes on once the log has answered.
@@ -68,26 +76,48 @@ impl TwoPhase {
         let (held, meters) = (Held::default(), Meters::default());
         let pending = AtomicU64::new(0);
         let shared = Shared { log, store, bus, clock, options, held, meters, pending };
-        Arc::new(Self { shared: Arc::new(shared), tasks: Mutex::default() })
+        Arc::new(Self { shared: Arc::new(shared), workers: Mutex::default() })
     }
 
     /// Starts the workers. The store's commits must be announced by now.
-    pub fn start(&self) {
-        let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
-        for shard in 0..self.shared.log.shards() {
-            tasks.spawn(tend::tend(Arc::clone(&self.shared), shard));
-        }
-        tasks.spawn(rescue::rescue(Arc::clone(&self.shared)));
+    ///
+    /// Whoever saves has a thread of their own: behind thousands of sockets that want something
+    /// accepted, its turn would come too rarely for the store to keep up.
+    pub fn start(&self) -> std::io::Result<()> {
+        let runtime = Builder::new_current_thread().enable_all().build()?;
+        let (stops, mut is_over) = watch::channel(false);
+        let shared = Arc::clone(&self.shared);
+        let work = async move {
+            let mut tasks = JoinSet::new();
+            for shard in 0..shared.log.shards() {
+                tasks.spawn(tend::tend(Arc::clone(&shared), shard));
+            }
+            // An error means that nobody can say so any more, which is as good.
+            let _gone = is_over.wait_for(|is_over| *is_over).await.is_err();
+            tasks.shutdown().await;
+        };
+        let thread = std::thread::Builder::new().name("nexo-intake".into());
+        let thread = thread.spawn(move || runtime.block_on(work))?;
+        let rescue = tokio::spawn(rescue::rescue(Arc::clone(&self.shared)));
+        *self.workers() = Some(Workers { thread, rescue, stops });
+        Ok(())
+    }
+
+    fn workers(&self) -> MutexGuard<'_, Option<Workers>> {
+        self.workers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A clean end. What waits in the log is saved after the next start, by whoever looks after it.
     pub async fn stop(&self) {
         self.shared.log.leave().await;
-        let mut tasks = {
-            let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
-            std::mem::take(&mut *tasks)
-        };
-        tasks.shutdown().await;
+        let workers = self.workers().take();
+        let Some(Workers { thread, rescue, stops }) = workers else { return };
+        rescue.abort();
+        stops.send_replace(true);
+        let ended = tokio::task::spawn_blocking(move || thread.join()).await;
+        if !matches!(ended, Ok(Ok(()))) {
+            tracing::error!(target: "nexo::intake", "the workers did not end well");
+        }
     }
 }
 

@@ -73,8 +73,8 @@ impl Early {
 
     /// Starts the workers. When messages are not accepted any more, or in another number of shards,
     /// those that were are saved first.
-    pub(crate) async fn start(self) -> Arc<TwoPhase> {
-        self.two_phase.start();
+    pub(crate) async fn start(self) -> anyhow::Result<Arc<TwoPhase>> {
+        self.two_phase.start().context("the workers of two-phase acknowledgement do not start")?;
         if let (Some(log), true) = (&self.log, self.drains) {
             if let Err(error) = log.drained().await {
                 tracing::warn!(%error, "not everything that was accepted before is saved yet");
@@ -83,6 +83,6 @@ impl Early {
                 tracing::debug!(%error, "the number of shards is not noted yet");
             }
         }
-        self.two_phase
+        Ok(self.two_phase)
     }
 }

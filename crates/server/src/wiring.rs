@@ -67,7 +67,7 @@ pub(crate) async fn build(config: &Config) -> anyhow::Result<Parts> {
         Box::new(move || page.render()),
     );
     let two_phase = match early {
-        Some(early) => Some(early.start().await),
+        Some(early) => Some(early.start().await?),
         None => None,
     };
     Ok(Parts { gateway, store, redis, two_phase, metrics })
