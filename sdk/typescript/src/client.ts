@@ -1,0 +1,363 @@
+import { type Clock, wallClock } from "./clock.js";
+import type { Reason } from "./codes.js";
+import { Desk } from "./desk.js";
+import { Emitter, type Off } from "./events.js";
+import { Groups } from "./groups.js";
+import { Http } from "./http.js";
+import { Link } from "./link.js";
+import { watchPage } from "./page.js";
+import { type NewUser, People, type User } from "./people.js";
+import { Refused } from "./refusal.js";
+import type { SocketClass } from "./socket.js";
+import { defaultStore, ForgivingStore, type Store } from "./storage.js";
+import { defaultTiming, type Timing } from "./timing.js";
+import { type Grant, SignIn } from "./tokens.js";
+import {
+  addressOf,
+  type Content,
+  type ConversationLine,
+  conversationOf,
+  type Events,
+  type Message,
+  type Receive,
+  type SendOptions,
+  type State,
+  type Target,
+} from "./types.js";
+
+export interface ClientOptions {
+  /** The server, such as `https://chat.example.com`. */
+  url: string;
+  /** In Node before version 22: the class of the package `ws`. */
+  webSocket?: SocketClass;
+  fetch?: typeof globalThis.fetch;
+  /** Where the sign-in and unsent messages survive a reload: IndexedDB in browsers, else memory. */
+  store?: Store;
+  /** 1 iOS, 2 Android, 3 Windows, 4 macOS, 5 Web (the default). */
+  platform?: number;
+  /** About so many messages of a conversation stay in memory; older ones are loaded again. */
+  keep?: number;
+  timing?: Partial<Timing>;
+  clock?: Clock;
+}
+
+const KEEP = 5_000;
+
+/** A person's way to the server: one per person and device. */
+export class Client {
+  readonly groups: Groups;
+  readonly people: People;
+  private readonly events = new Emitter<Events>();
+  private readonly clock: Clock;
+  private readonly timing: Timing;
+  private readonly store: Store;
+  private readonly http: Http;
+  private readonly signIn: SignIn;
+  private readonly link: Link;
+  private readonly keep: number;
+  private readonly platform: number;
+  private desk: Desk | undefined;
+  private now: State = { name: "offline" };
+  private unwatch: Off | undefined;
+
+  constructor(options: ClientOptions) {
+    const url = options.url.replace(/\/+$/, "");
+    this.clock = options.clock ?? wallClock;
+    this.timing = { ...defaultTiming, ...options.timing };
+    this.keep = options.keep ?? KEEP;
+    this.platform = options.platform ?? 5;
+    const problem = (error: Error) => this.events.emit("problem", error);
+    this.store = new ForgivingStore(options.store ?? defaultStore(), problem);
+    const refresh = (refresh_token: string) =>
+      this.http.postOpenly<Grant>("/auth/refresh", { refresh_token });
+    this.signIn = new SignIn(this.clock, this.store, refresh);
+    const fetch = options.fetch ?? globalThis.fetch.bind(globalThis);
+    this.http = new Http(url, fetch, this.clock, this.timing.httpTimeoutMs, this.signIn);
+    this.groups = new Groups(this.http);
+    this.people = new People(this.http);
+    this.link = this.linkTo(url, options.webSocket);
+    this.signIn.onRenewed = (token) => void this.link.send({ type: "REAUTH", token });
+    this.signIn.onEnded = (reason) => this.ended(reason);
+  }
+
+  on<Name extends keyof Events>(name: Name, hear: (event: Events[Name]) => void): Off {
+    return this.events.on(name, hear);
+  }
+
+  get state(): State {
+    return this.now;
+  }
+
+  /** Who is signed in. */
+  get me(): string | undefined {
+    return this.signIn.userId;
+  }
+
+  /** Makes an account; signing in is another step. */
+  register(user: NewUser): Promise<User> {
+    return this.http.postOpenly("/user/register", user);
+  }
+
+  /** Signs in and connects. */
+  async login(userId: string, password: string): Promise<void> {
+    const body = { user_id: userId, password, platform_id: this.platform };
+    const grant = await this.http.postOpenly<Grant>("/auth/login", body);
+    this.leave();
+    await this.signIn.take(grant);
+    this.enter();
+  }
+
+  /** Goes on with the sign-in of an earlier run and connects; false if there is none. */
+  async resume(): Promise<boolean> {
+    if (this.desk !== undefined) return true;
+    if (!(await this.signIn.resume())) return false;
+    this.enter();
+    return true;
+  }
+
+  /** Ends the sign-in, here and on the server, and forgets what was not sent. */
+  async logout(): Promise<void> {
+    const me = this.me;
+    const told = me === undefined ? undefined : this.http.post("/auth/logout");
+    await told?.catch(() => {}); // a server that cannot be reached does not keep us signed in
+    this.leave({ name: "signedOut", reason: "logout" });
+    this.signIn.end();
+    for (const [key] of await this.store.list(`outbox/${me}/`)) await this.store.delete(key);
+  }
+
+  /** Every sign-in ends, this one too. */
+  async changePassword(oldPassword: string, newPassword: string): Promise<void> {
+    const body = { old_password: oldPassword, new_password: newPassword };
+    await this.http.post("/user/change_password", body);
+  }
+
+  /** Connects again after `disconnect`. */
+  connect(): void {
+    if (this.desk === undefined) throw new Refused("missing_token");
+    this.link.start();
+  }
+
+  /** Ends the connection; what is said meanwhile waits. */
+  disconnect(): void {
+    this.link.stop({ name: "offline" });
+  }
+
+  /** Compares with the server now: somebody looks, or the network is back. */
+  refresh(): void {
+    this.link.hurry();
+    this.desk?.sync.askHeads();
+  }
+
+  /** Lets go of everything, for good. */
+  close(): void {
+    this.leave({ name: "offline" });
+    this.signIn.stop();
+  }
+
+  /** The list: pinned ones first, then the latest. */
+  conversations(): ConversationLine[] {
+    const lines = [...(this.desk?.inbox.conversations.values() ?? [])].map((one) => one.line());
+    const rank = (line: ConversationLine) => Number(line.pinned);
+    return lines.sort((a, b) => rank(b) - rank(a) || b.updatedAt - a.updatedAt);
+  }
+
+  conversation(target: Target): ConversationLine | undefined {
+    return this.find(target)?.line();
+  }
+
+  /** The messages that are on this device, in order, and those without a place at the end. */
+  messages(target: Target): Message[] {
+    return this.find(target)?.list() ?? [];
+  }
+
+  /** Says something. It is on its way until it is saved or refused, whatever happens between. */
+  send(target: Target, content: string | Content, options: SendOptions = {}): Message {
+    const { me, inbox, outbox, events } = this.open();
+    const { body, type = "TEXT", extra } = typeof content === "string" ? { body: content } : content;
+    const conversationId = conversationOf(me, target);
+    const entry = {
+      clientMsgId: newName(),
+      conversationId,
+      address: addressOf(me, conversationId),
+      type,
+      body,
+      ...(extra && { extra }),
+      ...(options.mentions && { mentions: options.mentions }),
+      ...(options.replyTo !== undefined && { replyTo: options.replyTo }),
+      at: this.clock.now(),
+    };
+    const message = inbox.sending({ ...entry, order: 0 });
+    events.emit("message", message);
+    outbox.add(entry);
+    return message;
+  }
+
+  /** Resolves when a message that was sent is saved, rejects if it is refused. */
+  saved(message: Message): Promise<Message> {
+    return new Promise((resolve, reject) => {
+      const look = (now: Message) => {
+        if (now.clientMsgId !== message.clientMsgId || !now.mine) return;
+        if (now.state === "refused") reject(new Refused(now.reason as Reason));
+        else if (now.seq > 0) resolve(now);
+        else return;
+        off();
+      };
+      const off = this.on("update", look);
+      const known = this.messages(message.conversationId);
+      look(known.find((one) => one.mine && one.clientMsgId === message.clientMsgId) ?? message);
+    });
+  }
+
+  /** Tries a refused message again. */
+  retry(clientMsgId: string): void {
+    const { inbox, outbox, events } = this.open();
+    const entry = outbox.retry(clientMsgId);
+    if (entry !== undefined) events.emit("update", inbox.sending(entry));
+  }
+
+  /** Forgets a refused message. */
+  discard(clientMsgId: string): void {
+    const { inbox, outbox, events } = this.open();
+    const entry = outbox.discard(clientMsgId);
+    if (entry === undefined) return;
+    const { conversationId } = entry;
+    const conversation = inbox.open(conversationId);
+    conversation.outgoing.delete(clientMsgId);
+    inbox.touch(conversation);
+    events.emit("removed", { conversationId, clientMsgId, serverMsgId: "" });
+  }
+
+  /** You have read up to this place, or everything that is here. */
+  markRead(target: Target, seq?: number): void {
+    const { inbox, acks, sync } = this.open();
+    const conversation = this.find(target);
+    if (conversation === undefined) return;
+    const upTo = Math.min(seq ?? conversation.held.last, conversation.held.last);
+    conversation.readTo(upTo);
+    inbox.touch(conversation);
+    if (upTo >= conversation.held.first) return acks.soon(conversation);
+    // It is not here, so nobody can name it: the place itself will do.
+    const body = { conversation_id: conversation.id, read_seq: upTo };
+    this.http.post("/conversation/mark_read", body).then(
+      () => sync.askHeads(),
+      (error: Error) => this.events.emit("problem", error),
+    );
+  }
+
+  /** Brings older messages; none if there are none. */
+  async loadOlder(target: Target, limit = 50): Promise<Message[]> {
+    const conversation = this.find(target);
+    if (conversation === undefined) return [];
+    const found = await this.open().sync.older(conversation, limit);
+    this.desk?.inbox.touch(conversation);
+    return found;
+  }
+
+  /** Takes a message back, for everybody. */
+  async recall(serverMsgId: string): Promise<void> {
+    await this.http.post("/msg/recall", { server_msg_id: serverMsgId });
+    for (const conversation of this.desk?.inbox.conversations.values() ?? []) {
+      if (conversation.held.find(serverMsgId)) this.desk?.inbox.recall(conversation, serverMsgId);
+    }
+  }
+
+  /** Who has read a message. */
+  async readers(serverMsgId: string): Promise<Array<{ userId: string; hasRead: boolean }>> {
+    const readers: Array<{ userId: string; hasRead: boolean }> = [];
+    let cursor: string | undefined;
+    do {
+      const page = await this.http.get<{
+        readers: Array<{ user_id: string; has_read: boolean }>;
+        next_cursor?: string;
+      }>("/msg/readers", { server_msg_id: serverMsgId, limit: 200, cursor });
+      for (const one of page.readers) readers.push({ userId: one.user_id, hasRead: one.has_read });
+      cursor = page.next_cursor;
+    } while (cursor !== undefined);
+    return readers;
+  }
+
+  /** You are writing. Call it at every key; the others hear of it now and then. */
+  typing(target: Target): void {
+    const { me, typing } = this.open();
+    const conversationId = conversationOf(me, target);
+    if (this.now.name !== "online" || !typing.mayTell(conversationId)) return;
+    this.link.send({ type: "TYPING", ...addressOf(me, conversationId) });
+  }
+
+  async pin(target: Target, pinned: boolean): Promise<void> {
+    await this.choose(target, { is_pinned: pinned });
+  }
+
+  async receive(target: Target, receive: Receive): Promise<void> {
+    const option = ["normal", "silent", "blocked"].indexOf(receive);
+    await this.choose(target, { recv_msg_opt: option });
+  }
+
+  private async choose(target: Target, choice: object): Promise<void> {
+    const { me, inbox, sync } = this.open();
+    const conversation = inbox.open(conversationOf(me, target));
+    const body = { conversation_id: conversation.id, ...choice };
+    const now = await this.http.put<{ is_pinned: boolean; recv_msg_opt: 0 | 1 | 2 }>(
+      "/conversation/update",
+      body,
+    );
+    conversation.pinned = now.is_pinned;
+    conversation.receive = (["normal", "silent", "blocked"] as const)[now.recv_msg_opt];
+    inbox.touch(conversation);
+    sync.hole(conversation); // what was not wanted before
+  }
+
+  private linkTo(url: string, given: SocketClass | undefined): Link {
+    const make = given ?? (globalThis.WebSocket as unknown as SocketClass | undefined);
+    if (make === undefined) throw new Error("no WebSocket here: give one as `webSocket`");
+    const socketUrl = url.replace(/^http/, "ws") + "/ws";
+    return new Link(socketUrl, make, this.signIn, this.clock, this.timing, {
+      prepare: async () => this.desk?.prepare(),
+      online: (limits) => this.desk?.online(limits),
+      offline: () => this.desk?.offline(),
+      frame: (frame) => this.desk?.hear(frame),
+      state: (state) => {
+        this.now = state;
+        this.events.emit("state", state);
+      },
+    });
+  }
+
+  private enter(): void {
+    const { clock, timing, store, http, link, keep, events } = this;
+    const me = this.me as string;
+    this.desk = new Desk(me, events, clock, timing, store, http, link, keep);
+    this.unwatch ??= watchPage(() => this.refresh());
+    this.link.start();
+  }
+
+  private leave(state?: State): void {
+    this.unwatch?.();
+    this.unwatch = undefined;
+    if (this.desk === undefined) return;
+    this.link.stop(state ?? { name: "offline" });
+    this.desk.typing.end();
+    this.desk = undefined;
+  }
+
+  private ended(reason: Reason): void {
+    const state: State =
+      reason === "kicked" ? { name: "kicked" } : { name: "signedOut", reason };
+    this.link.stop(state);
+  }
+
+  private open(): Desk {
+    if (this.desk === undefined) throw new Refused("missing_token");
+    return this.desk;
+  }
+
+  private find(target: Target) {
+    return this.desk?.find(conversationOf(this.desk.me, target));
+  }
+}
+
+/** 128 bits of chance. `crypto.randomUUID` does not exist on pages without TLS. */
+function newName(): string {
+  const bytes = crypto.getRandomValues(new Uint8Array(16));
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+}

@@ -1,0 +1,250 @@
+import { Held } from "./held.js";
+import { Prefix } from "./prefix.js";
+import {
+  addressOf,
+  type Change,
+  type ConversationLine,
+  type Message,
+  type MessageState,
+  type Receive,
+} from "./types.js";
+
+/** A head as HTTP tells it. */
+export interface Head {
+  conversation_id: string;
+  min_seq: number;
+  max_seq: number;
+  delivered_seq: number;
+  read_seq: number;
+  min_change_seq: number;
+  change_seq: number;
+  unread_count: number;
+  is_active: boolean;
+  is_pinned: boolean;
+  recv_msg_opt: 0 | 1 | 2;
+  updated_at: number;
+}
+
+const RECEIVE: readonly Receive[] = ["normal", "silent", "blocked"];
+
+/** One conversation as this device knows it. Pure state: it asks nobody and tells nobody. */
+export class Conversation {
+  readonly address: { to: string } | { groupId: string };
+  held = new Held(0);
+  /** What has arrived, and what is said to exist. */
+  readonly arrived = new Prefix<Message>(0);
+  readonly changes = new Prefix<Change>(0);
+  /** Whether it is known where the run of messages starts; until then nothing is a hole. */
+  hasBegun = false;
+  /** The first place we may see. */
+  min = 1;
+  name = "";
+  avatar = "";
+  memberCount: number | undefined;
+  pinned = false;
+  receive: Receive = "normal";
+  active = true;
+  updatedAt = 0;
+  /** Ours on their way, and others' without a place. */
+  readonly outgoing = new Map<string, Message>();
+  readonly previews = new Map<string, Message>();
+  /** Whether its name is known. */
+  hasInfo = false;
+  /** What was told the server, so that it is told once. */
+  ackedDelivered = 0;
+  ackedRead = 0;
+  /** We have read this far for certain, or probably: by an answer from another device of ours. */
+  private sureRead = 0;
+  private assumedRead = 0;
+  private headMax = 0;
+  private peerDelivered = 0;
+  private peerRead = 0;
+  /** Taken back before they arrived here. */
+  private readonly recalled = new Set<string>();
+
+  constructor(
+    readonly id: string,
+    private readonly me: string,
+    /** About so many messages stay on this device. */
+    public keep = Number.POSITIVE_INFINITY,
+  ) {
+    this.address = addressOf(me, id);
+  }
+
+  /** The run of messages starts after this place. */
+  begin(after: number, changeSeq: number): Message[] {
+    if (this.hasBegun) return [];
+    this.hasBegun = true;
+    this.held = new Held(after);
+    this.held.readTo(Math.max(this.sureRead, this.assumedRead));
+    this.changes.skipTo(changeSeq);
+    // What others said may have been taken back since, unheard; it is pulled anew.
+    this.arrived.forgetEarly((message) => message.mine);
+    return this.hold(this.arrived.skipTo(after));
+  }
+
+  /** Takes a message and returns those that are now in order, itself or more. */
+  take(given: Message): Message[] {
+    let message = given;
+    this.previews.delete(message.serverMsgId);
+    if (message.mine) {
+      this.outgoing.delete(message.clientMsgId);
+      message = { ...message, state: this.stateAt(message.seq) };
+    }
+    if (this.recalled.delete(message.serverMsgId)) message = { ...message, ...TAKEN_BACK };
+    if (!this.hasBegun && message.seq === 1) this.begin(0, 0);
+    const ready = this.arrived.add(message.seq, message);
+    return this.hasBegun ? this.hold(ready) : [];
+  }
+
+  /** Older ones, in order, up to the oldest that is held. */
+  takeOlder(older: Message[]): Message[] {
+    const fresh = older.map((message) => ({
+      ...message,
+      ...(this.recalled.has(message.serverMsgId) ? TAKEN_BACK : {}),
+      state: message.mine ? this.stateAt(message.seq) : message.state,
+    }));
+    if (fresh.length > 0) this.held.prepend(fresh);
+    this.keep += fresh.length; // somebody wants to see them
+    return fresh;
+  }
+
+  /** Compares with what the server has. */
+  hearHead(head: Head): void {
+    this.pinned = head.is_pinned;
+    this.receive = RECEIVE[head.recv_msg_opt] ?? "normal";
+    this.active = head.is_active;
+    this.updatedAt = Math.max(this.updatedAt, head.updated_at);
+    this.reopen(head.min_seq, head.min_change_seq);
+    this.arrived.expect(head.max_seq);
+    this.changes.expect(head.change_seq);
+    this.sureRead = Math.max(this.sureRead, head.read_seq);
+    this.headMax = Math.max(this.headMax, head.max_seq);
+    if (this.assumedRead <= head.max_seq) this.assumedRead = 0; // now we know
+    this.held.readTo(Math.max(this.sureRead, this.assumedRead));
+    const { max_seq: upTo, read_seq: read, unread_count: unread } = head;
+    this.held.hear({ upTo, read, unread });
+    this.ackedDelivered = head.delivered_seq;
+    this.ackedRead = head.read_seq;
+  }
+
+  get readForSure(): number {
+    return this.sureRead;
+  }
+
+  /** We have read up to here. */
+  readTo(seq: number, isSure = true): void {
+    if (!isSure && seq <= this.headMax) return; // there the server has told us
+    if (isSure) this.sureRead = Math.max(this.sureRead, seq);
+    else this.assumedRead = Math.max(this.assumedRead, seq);
+    this.held.readTo(Math.max(this.sureRead, this.assumedRead, this.held.read));
+  }
+
+  /** The others have received or read up to here; ours that this changes. */
+  hearReceipt(kind: "delivered" | "read", seq: number): Message[] {
+    const before = kind === "read" ? this.peerRead : this.peerDelivered;
+    if (kind === "read") this.peerRead = Math.max(this.peerRead, seq);
+    this.peerDelivered = Math.max(this.peerDelivered, seq);
+    const changed: Message[] = [];
+    const top = Math.min(seq, this.held.last);
+    for (let at = Math.max(before + 1, this.held.first); at <= top; at += 1) {
+      const message = this.held.at(at);
+      if (message === undefined || !message.mine) continue;
+      const state = this.stateAt(at);
+      if (message.state !== state) changed.push(this.held.change(at, { state }) as Message);
+    }
+    return changed;
+  }
+
+  /** It was taken back: the message as it is now, if it is here. */
+  recall(serverMsgId: string): Message | undefined {
+    const held = this.held.find(serverMsgId);
+    if (held?.revoked) return undefined;
+    if (held !== undefined) return this.held.change(held.seq, TAKEN_BACK);
+    this.recalled.add(serverMsgId);
+    for (const early of this.arrived.early()) {
+      if (early.serverMsgId !== serverMsgId) continue;
+      this.arrived.change(early.seq, (message) => ({ ...message, ...TAKEN_BACK }));
+    }
+    return undefined;
+  }
+
+  /** Applies what happened to the group. */
+  hearChange(change: Change): void {
+    const isMe = change.userIds.includes(this.me);
+    switch (change.kind) {
+      case "joined":
+        this.hasInfo = false; // how many there are now, the server says
+        if (isMe) this.active = true;
+        return;
+      case "left":
+      case "kicked":
+        this.hasInfo = false;
+        if (isMe) this.active = false;
+        return;
+      case "updated":
+        this.name = change.group?.["name"] ?? this.name;
+        this.avatar = change.group?.["avatar"] ?? this.avatar;
+        return;
+      case "dissolved":
+      case "dismissed":
+        this.active = false;
+    }
+  }
+
+  /** Everything to show, in order: what has a place, then what has none yet. */
+  list(): Message[] {
+    const mine = this.arrived.early().filter((message) => message.mine);
+    return [...this.held.all, ...mine, ...this.previews.values(), ...this.outgoing.values()];
+  }
+
+  line(): ConversationLine {
+    const lastMessage =
+      [...this.outgoing.values()].at(-1) ??
+      [...this.previews.values()].at(-1) ??
+      this.held.all.at(-1);
+    const { address, memberCount } = this;
+    return {
+      id: this.id,
+      ...("to" in address
+        ? { kind: "single" as const, peerId: address.to }
+        : { kind: "group" as const, groupId: address.groupId }),
+      name: this.name || ("to" in address ? address.to : address.groupId),
+      avatar: this.avatar,
+      ...(memberCount !== undefined && { memberCount }),
+      unread: this.held.unread,
+      mentionUnread: this.held.mentions,
+      ...(lastMessage && { lastMessage }),
+      pinned: this.pinned,
+      receive: this.receive,
+      active: this.active,
+      lastSeq: this.held.last,
+      readSeq: this.held.read,
+      peerDeliveredSeq: this.peerDelivered,
+      peerReadSeq: this.peerRead,
+      updatedAt: Math.max(this.updatedAt, lastMessage?.at ?? 0),
+    };
+  }
+
+  private hold(ready: Message[]): Message[] {
+    for (const message of ready) this.held.append(message);
+    return ready;
+  }
+
+  /** A new window: we left and came back, and see only what came since. */
+  private reopen(min: number, minChange: number): void {
+    this.min = min;
+    this.changes.skipTo(minChange - 1);
+    if (!this.hasBegun || min <= this.held.first) return;
+    const ready = this.arrived.skipTo(min - 1);
+    this.held.cutBefore(min);
+    this.hold(ready);
+  }
+
+  private stateAt(seq: number): MessageState {
+    if (seq <= this.peerRead) return "read";
+    return seq <= this.peerDelivered ? "delivered" : "saved";
+  }
+}
+
+const TAKEN_BACK = { revoked: true, body: "", extra: undefined, mentions: undefined } as const;

@@ -1,0 +1,112 @@
+import type { Clock } from "./clock.js";
+import { codes, type Reason } from "./codes.js";
+import { Refused, Unreachable } from "./refusal.js";
+
+/** Where a token comes from; tells what it replaces if that one is too old. */
+export interface TokenSource {
+  token(): Promise<string>;
+  renew(stale: string): Promise<string>;
+  /** The server says that this sign-in is over. */
+  refused(reason: Reason): void;
+}
+
+type Query = Record<string, string | number | boolean | undefined>;
+
+interface Answer {
+  data: unknown;
+  has_more?: boolean;
+}
+
+/** Asks over HTTP. Every answer is an envelope; a refusal becomes an error with its reason. */
+export class Http {
+  constructor(
+    private readonly url: string,
+    private readonly fetch: typeof globalThis.fetch,
+    private readonly clock: Clock,
+    private readonly timeoutMs: number,
+    private readonly tokens: TokenSource,
+  ) {}
+
+  async get<T>(path: string, query: Query = {}): Promise<T> {
+    return (await this.ask("GET", path + search(query))).data as T;
+  }
+
+  /** For answers whose `data` is a list. */
+  async list<T>(path: string, query: Query): Promise<{ items: T[]; hasMore: boolean }> {
+    const answer = await this.ask("GET", path + search(query));
+    return { items: answer.data as T[], hasMore: answer.has_more === true };
+  }
+
+  async post<T>(path: string, body: object = {}): Promise<T> {
+    return (await this.ask("POST", path, body)).data as T;
+  }
+
+  async put<T>(path: string, body: object): Promise<T> {
+    return (await this.ask("PUT", path, body)).data as T;
+  }
+
+  /** For those who have no token yet. */
+  async postOpenly<T>(path: string, body: object): Promise<T> {
+    return (await this.once("POST", path, body)).data as T;
+  }
+
+  private async ask(method: string, path: string, body?: object): Promise<Answer> {
+    const token = await this.tokens.token();
+    try {
+      return await this.once(method, path, body, token);
+    } catch (error) {
+      if (!(error instanceof Refused) || error.status !== 401) throw error;
+      if (error.reason !== "token_expired") {
+        this.tokens.refused(error.reason);
+        throw error;
+      }
+      return this.once(method, path, body, await this.tokens.renew(token));
+    }
+  }
+
+  private async once(
+    method: string,
+    path: string,
+    body?: object,
+    token?: string,
+  ): Promise<Answer> {
+    const headers: Record<string, string> = {};
+    if (token !== undefined) headers["authorization"] = `Bearer ${token}`;
+    if (body !== undefined) headers["content-type"] = "application/json";
+    const giveUp = new AbortController();
+    const cancel = this.clock.after(this.timeoutMs, () => giveUp.abort());
+    try {
+      const request: RequestInit = { method, headers, signal: giveUp.signal };
+      if (body !== undefined) request.body = JSON.stringify(body);
+      const response = await this.fetch(this.url + path, request);
+      return envelope(response, await response.json());
+    } catch (error) {
+      if (error instanceof Refused) throw error;
+      throw new Unreachable(`${method} ${path.split("?")[0]}: no answer`, { cause: error });
+    } finally {
+      cancel();
+    }
+  }
+}
+
+function envelope(response: Response, answer: unknown): Answer {
+  const told = (answer ?? {}) as Partial<Answer> & {
+    reason?: string;
+    message?: string;
+    request_id?: string;
+  };
+  if (response.ok) return { data: told.data, ...(told.has_more ? { has_more: true } : {}) };
+  if (told.reason === undefined || !(told.reason in codes)) {
+    throw new Unreachable(`status ${response.status} without a reason`);
+  }
+  const seconds = Number(response.headers.get("retry-after") ?? Number.NaN);
+  const retryAfterMs = Number.isFinite(seconds) ? seconds * 1000 : undefined;
+  const reason = told.reason as Reason;
+  throw new Refused(reason, told.message, response.status, retryAfterMs, told.request_id);
+}
+
+function search(query: Query): string {
+  const given = Object.entries(query).filter(([, value]) => value !== undefined);
+  if (given.length === 0) return "";
+  return "?" + new URLSearchParams(given.map(([key, value]) => [key, String(value)])).toString();
+}

@@ -1,0 +1,332 @@
+import type { Acks } from "./acks.js";
+import { Conversation, type Head } from "./conversation.js";
+import type { Emitter } from "./events.js";
+import type {
+  AckFrame,
+  ChatFrame,
+  GroupChangedFrame,
+  RevokedFrame,
+  ServerFrame,
+} from "./frames.js";
+import { changeFromFrame, fromEntry, fromFrame, fromInfo, type MessageInfo } from "./messages.js";
+import type { Entry, Outbox } from "./outbox.js";
+import { Refused } from "./refusal.js";
+import type { Change, Events, Message } from "./types.js";
+import { conversationOf } from "./types.js";
+import type { Typing } from "./typing.js";
+
+/** A line of the server's list. */
+export interface ConversationInfo {
+  conversation_id: string;
+  peer_nickname?: string;
+  peer_avatar?: string;
+  peer_read_seq?: number;
+  group_name?: string;
+  group_avatar?: string;
+  member_count?: number;
+  mention_unread_count: number;
+  last_message?: MessageInfo;
+}
+
+/** Who mends what the inbox finds missing. */
+export interface Mender {
+  /** There is a hole among the messages or the changes. */
+  hole(conversation: Conversation): void;
+  /** Something is known too little about. */
+  askHeads(): void;
+  /** A page of what was missed is complete. */
+  pageDone(hasMore: boolean): void;
+  /** Something happened. */
+  active(): void;
+}
+
+/** Puts everything that arrives, pushed or pulled, into its conversation, and tells the app once. */
+export class Inbox {
+  readonly conversations = new Map<string, Conversation>();
+  mender: Mender = { hole() {}, askHeads() {}, pageDone() {}, active() {} };
+  /** Told as sending or as a preview: when they get their place that is no new message. */
+  private readonly shown = new Set<string>();
+  private readonly touched = new Set<Conversation>();
+
+  constructor(
+    private readonly me: string,
+    private readonly events: Emitter<Events>,
+    private readonly outbox: Outbox,
+    private readonly acks: Acks,
+    private readonly typing: Typing,
+    private readonly keep: number,
+  ) {}
+
+  open(id: string): Conversation {
+    let conversation = this.conversations.get(id);
+    if (conversation === undefined) {
+      conversation = new Conversation(id, this.me, this.keep);
+      this.conversations.set(id, conversation);
+    }
+    return conversation;
+  }
+
+  /** Something of ours is on its way. */
+  sending(entry: Entry): Message {
+    const message = fromEntry(entry, this.me);
+    const conversation = this.open(entry.conversationId);
+    conversation.outgoing.set(entry.clientMsgId, message);
+    this.touch(conversation);
+    return message;
+  }
+
+  hear(frame: ServerFrame): void {
+    switch (frame.type) {
+      case "SINGLE_CHAT":
+      case "GROUP_CHAT":
+        return this.hearChat(frame);
+      case "ACK":
+        return this.hearAck(frame);
+      case "MESSAGE_REVOKED":
+      case "GROUP_CHANGED":
+        return this.hearChange(frame);
+      case "ERROR":
+        return this.hearError(frame);
+      case "GROUP_NOTIFY":
+        return this.expect(this.open(frame.conversationId), Number(frame.msgSeq));
+      case "RESEND_DONE":
+        return this.mender.pageDone(frame.hasMore);
+      case "TYPING": {
+        const target = frame.groupId === undefined ? { to: frame.from } : { groupId: frame.groupId };
+        return this.typing.hear(conversationOf(this.me, target), frame.from);
+      }
+      case "CONVERSATION_SETTINGS":
+        this.open(frame.conversationId).receive = frame.receive;
+        this.touch(this.open(frame.conversationId));
+        return this.mender.askHeads(); // whether it is pinned, the frame does not say
+      case "GROUP_JOIN_REQUEST": {
+        const { groupId, from: userId, serverMsgId: requestId, body: message } = frame;
+        return this.events.emit("joinRequest", { groupId, userId, requestId, message });
+      }
+      case "GROUP_JOIN_DECISION": {
+        const { groupId, from: by, serverMsgId: requestId } = frame;
+        const accepted = frame.body === "ACCEPTED";
+        return this.events.emit("joinDecision", { groupId, by, requestId, accepted });
+      }
+    }
+  }
+
+  /** Takes a message that has its place, wherever it comes from. */
+  take(message: Message): void {
+    const conversation = this.open(message.conversationId);
+    const isShown =
+      (message.mine && conversation.outgoing.has(message.clientMsgId)) ||
+      conversation.previews.has(message.serverMsgId);
+    if (message.mine) this.settle(conversation, message);
+    const isNew = !conversation.hasBegun || message.seq > conversation.arrived.last;
+    if (!isNew && !isShown) return;
+    const ready = conversation.take(message);
+    if (isShown && isNew) this.shown.add(message.serverMsgId);
+    if (isShown && !ready.some((one) => one.serverMsgId === message.serverMsgId)) {
+      this.events.emit("update", message); // it waits for others before it, or is older than all here
+    }
+    for (const one of ready) this.tell(conversation, one);
+    this.makeRoom(conversation);
+    this.mender.active();
+    if (!conversation.hasBegun) this.mender.askHeads();
+    else if (conversation.arrived.hole() !== undefined) this.mender.hole(conversation);
+    this.touch(conversation);
+  }
+
+  takeChange(change: Change): void {
+    const conversation = this.open(change.conversationId);
+    // A recall does not wait for its turn: the text has to go.
+    if (change.kind === "recalled") this.recall(conversation, change.serverMsgId ?? "");
+    for (const one of conversation.changes.add(change.changeSeq, change)) {
+      conversation.hearChange(one);
+      this.events.emit("change", one);
+    }
+    this.mender.active();
+    if (!conversation.hasBegun) this.mender.askHeads();
+    else if (conversation.changes.hole() !== undefined) this.mender.hole(conversation);
+    this.touch(conversation);
+  }
+
+  recall(conversation: Conversation, serverMsgId: string): void {
+    const recalled = conversation.recall(serverMsgId);
+    if (recalled !== undefined) this.events.emit("update", recalled);
+    this.touch(conversation);
+  }
+
+  /** Compares with what the server has. */
+  hearHeads(heads: Head[]): void {
+    for (const head of heads) {
+      const conversation = this.open(head.conversation_id);
+      if (!conversation.hasBegun) {
+        for (const one of begin(conversation, head)) this.tell(conversation, one);
+      }
+      conversation.hearHead(head);
+      this.acks.soon(conversation);
+      this.mender.hole(conversation);
+      this.touch(conversation);
+    }
+  }
+
+  hearInfos(infos: ConversationInfo[]): void {
+    for (const info of infos) {
+      const conversation = this.open(info.conversation_id);
+      conversation.hasInfo = true;
+      conversation.name = info.peer_nickname ?? info.group_name ?? conversation.name;
+      conversation.avatar = info.peer_avatar ?? info.group_avatar ?? conversation.avatar;
+      conversation.memberCount = info.member_count ?? conversation.memberCount;
+      if (info.peer_read_seq !== undefined) this.receipt(conversation, "read", info.peer_read_seq);
+      const last = info.last_message;
+      if (conversation.hasBegun && last !== undefined) {
+        if (last.seq === conversation.arrived.last + 1) this.take(fromInfo(last, this.me));
+        else this.expect(conversation, last.seq);
+      }
+      conversation.held.hearMentions(info.mention_unread_count);
+      this.touch(conversation);
+    }
+  }
+
+  /** The line of a conversation changed; told once for many changes. */
+  touch(conversation: Conversation): void {
+    this.touched.add(conversation);
+    if (this.touched.size > 1) return;
+    queueMicrotask(() => {
+      const touched = [...this.touched];
+      this.touched.clear();
+      for (const one of touched) this.events.emit("conversation", one.line());
+    });
+  }
+
+  private hearChat(frame: ChatFrame): void {
+    const message = fromFrame(frame, this.me);
+    this.typing.stop(message.conversationId, message.from);
+    if (message.state !== "preview") return this.take(message);
+    const conversation = this.open(message.conversationId);
+    const isKnown =
+      conversation.previews.has(message.serverMsgId) ||
+      conversation.held.find(message.serverMsgId) !== undefined ||
+      (message.mine && conversation.outgoing.has(message.clientMsgId)) ||
+      conversation.arrived.early().some((early) => early.serverMsgId === message.serverMsgId);
+    if (isKnown) return;
+    conversation.previews.set(message.serverMsgId, message);
+    this.events.emit("message", message);
+    this.touch(conversation);
+  }
+
+  private hearAck(frame: AckFrame): void {
+    const conversation = this.open(frame.conversationId);
+    switch (frame.ackType) {
+      case "accepted":
+        return this.hearAccepted(conversation, frame);
+      case "saved":
+        return this.hearSaved(conversation, frame);
+      case "dropped":
+        return this.hearDropped(conversation, frame);
+      case "revoked":
+        return this.recall(conversation, frame.serverMsgId);
+      case "delivered":
+      case "read":
+        return this.hearReceipt(conversation, frame, frame.ackType);
+    }
+  }
+
+  private hearAccepted(conversation: Conversation, frame: AckFrame): void {
+    const { clientMsgId = "", serverMsgId } = frame;
+    const message = conversation.outgoing.get(clientMsgId);
+    if (this.outbox.accepted(conversation.id, clientMsgId) === undefined) return;
+    if (message === undefined || message.state !== "sending") return;
+    const accepted: Message = { ...message, serverMsgId, state: "accepted" };
+    conversation.outgoing.set(clientMsgId, accepted);
+    this.events.emit("update", accepted);
+    this.touch(conversation);
+  }
+
+  private hearSaved(conversation: Conversation, frame: AckFrame): void {
+    const { clientMsgId = "", serverMsgId } = frame;
+    const place = { serverMsgId, seq: Number(frame.msgSeq), at: frame.ts ?? 0 };
+    const isOurs = frame.from === undefined || frame.from === this.me;
+    const waiting = isOurs ? conversation.outgoing.get(clientMsgId) : undefined;
+    const preview = conversation.previews.get(serverMsgId);
+    if (waiting !== undefined) {
+      this.take({ ...waiting, ...place, body: frame.body ?? waiting.body, state: "saved" });
+    } else if (preview !== undefined) {
+      this.take({ ...preview, ...place, state: preview.mine ? "saved" : "received" });
+    } else {
+      this.expect(conversation, place.seq);
+    }
+  }
+
+  private hearDropped(conversation: Conversation, frame: AckFrame): void {
+    const preview = conversation.previews.get(frame.serverMsgId);
+    if (preview === undefined) return;
+    conversation.previews.delete(frame.serverMsgId);
+    const { conversationId, clientMsgId, serverMsgId } = preview;
+    this.events.emit("removed", { conversationId, clientMsgId, serverMsgId });
+    this.touch(conversation);
+  }
+
+  private hearReceipt(
+    conversation: Conversation,
+    frame: AckFrame,
+    kind: "delivered" | "read",
+  ): void {
+    const [userId, seq] = [frame.from ?? "", Number(frame.msgSeq)];
+    if (userId !== this.me) {
+      this.receipt(conversation, kind, seq);
+      this.events.emit("receipt", { conversationId: conversation.id, userId, kind, seq });
+    } else if (kind === "read") {
+      conversation.readTo(seq);
+      conversation.ackedRead = Math.max(conversation.ackedRead, seq);
+    }
+    this.touch(conversation);
+  }
+
+  private hearChange(frame: RevokedFrame | GroupChangedFrame): void {
+    this.takeChange(changeFromFrame(frame));
+  }
+
+  private hearError(frame: ServerFrame & { type: "ERROR" }): void {
+    if (frame.clientMsgId !== undefined) this.outbox.refused(frame.clientMsgId, frame.reason);
+    else this.events.emit("problem", new Refused(frame.reason, frame.message));
+  }
+
+  private expect(conversation: Conversation, seq: number): void {
+    conversation.arrived.expect(seq);
+    if (!conversation.hasBegun) this.mender.askHeads();
+    else this.mender.hole(conversation);
+  }
+
+  /** One of ours has its place: it leaves the outbox, and what came before it is read. */
+  private settle(conversation: Conversation, message: Message): void {
+    const isFromHere = this.outbox.saved(conversation.id, message.clientMsgId) !== undefined;
+    conversation.readTo(message.seq, isFromHere);
+    if (isFromHere) conversation.ackedRead = Math.max(conversation.ackedRead, message.seq);
+  }
+
+  private tell(conversation: Conversation, message: Message): void {
+    const isShown = this.shown.delete(message.serverMsgId);
+    this.events.emit(isShown ? "update" : "message", message);
+    if (message.mine) return;
+    this.acks.soon(conversation);
+    // Whoever answers has read what came before.
+    this.receipt(conversation, "read", message.seq);
+  }
+
+  /** Lets go of the oldest now and then. */
+  private makeRoom({ held, keep }: Conversation): void {
+    if (held.all.length > keep * 1.2) held.trim(keep);
+  }
+
+  private receipt(conversation: Conversation, kind: "delivered" | "read", seq: number): void {
+    for (const message of conversation.hearReceipt(kind, seq)) this.events.emit("update", message);
+  }
+}
+
+/**
+ * Where a conversation that is new to this device starts: with what nobody has received yet, and at
+ * least with its last message. What is older is loaded when somebody looks.
+ */
+function begin(conversation: Conversation, head: Head): Message[] {
+  const after = Math.max(head.min_seq - 1, Math.min(head.delivered_seq, head.max_seq - 1), 0);
+  const isNew = head.delivered_seq < head.min_seq && head.change_seq - head.min_change_seq < 100;
+  return conversation.begin(after, isNew ? head.min_change_seq - 1 : head.change_seq);
+}

@@ -1,0 +1,12 @@
+export { Client, type ClientOptions } from "./client.js";
+export { type Cancel, type Clock, wallClock } from "./clock.js";
+export { type Code, codes, type Reason } from "./codes.js";
+export type { Off } from "./events.js";
+export type { Limits, MessageType } from "./frames.js";
+export * from "./groups.js";
+export type { NewUser, Presence, User } from "./people.js";
+export { Refused, Unreachable } from "./refusal.js";
+export type { SocketClass, SocketLike } from "./socket.js";
+export { IndexedDbStore, MemoryStore, type Store } from "./storage.js";
+export { defaultTiming, type Timing } from "./timing.js";
+export * from "./types.js";

@@ -1,0 +1,158 @@
+import type { ChatFrame, MessageType } from "./frames.js";
+import type { Entry } from "./outbox.js";
+import type { Change, Message } from "./types.js";
+import type { GroupChangedFrame, RevokedFrame } from "./frames.js";
+
+/** A message as HTTP tells it. */
+export interface MessageInfo {
+  server_msg_id: string;
+  client_msg_id: string;
+  conversation_id: string;
+  seq: number;
+  sender_id: string;
+  msg_type: number;
+  content: Record<string, string>;
+  extra?: Record<string, string>;
+  mentions?: string[];
+  reply_to_server_msg_id?: string;
+  send_at: number;
+  recall_at?: number;
+}
+
+/** A change as HTTP tells it. */
+export interface ChangeInfo {
+  conversation_id: string;
+  change_seq: number;
+  kind: string;
+  operator_id: string;
+  at: number;
+  server_msg_id?: string;
+  seq?: number;
+  from_seq?: number;
+  user_id?: string;
+  user_ids?: string[];
+  role?: string;
+  muted_until?: number;
+  on?: boolean;
+  group?: Record<string, string>;
+}
+
+const TYPES: Record<number, MessageType> = {
+  1: "TEXT",
+  2: "IMAGE",
+  3: "VIDEO",
+  4: "AUDIO",
+  5: "FILE",
+  100: "CUSTOM",
+};
+
+/** What a push says. */
+export function fromFrame(frame: ChatFrame, me: string): Message {
+  const mine = frame.from === me;
+  const isPreview = frame.msgSeq === undefined;
+  return {
+    conversationId: frame.conversationId,
+    clientMsgId: frame.clientMsgId,
+    serverMsgId: frame.serverMsgId,
+    seq: Number(frame.msgSeq ?? 0),
+    from: frame.from,
+    mine,
+    type: frame.msgType ?? "TEXT",
+    body: frame.body,
+    ...(frame.extra && { extra: frame.extra }),
+    ...(frame.mentions && { mentions: frame.mentions }),
+    ...(frame.replyToServerMsgId && { replyTo: frame.replyToServerMsgId }),
+    important: frame.important === true,
+    revoked: frame.revoked === true,
+    at: frame.ts,
+    state: isPreview ? "preview" : mine ? "saved" : "received",
+  };
+}
+
+/** What a pull says. */
+export function fromInfo(info: MessageInfo, me: string): Message {
+  const mine = info.sender_id === me;
+  const speaksToMe = info.mentions?.some((who) => who === me || who === "@all") ?? false;
+  return {
+    conversationId: info.conversation_id,
+    clientMsgId: info.client_msg_id,
+    serverMsgId: info.server_msg_id,
+    seq: info.seq,
+    from: info.sender_id,
+    mine,
+    type: TYPES[info.msg_type] ?? "CUSTOM",
+    body: Object.values(info.content)[0] ?? "",
+    ...(info.extra && { extra: info.extra }),
+    ...(info.mentions && { mentions: info.mentions }),
+    ...(info.reply_to_server_msg_id && { replyTo: info.reply_to_server_msg_id }),
+    important: !mine && speaksToMe,
+    revoked: info.recall_at !== undefined,
+    at: info.send_at,
+    state: mine ? "saved" : "received",
+  };
+}
+
+/** What waits in the outbox. */
+export function fromEntry(entry: Entry, me: string): Message {
+  return {
+    conversationId: entry.conversationId,
+    clientMsgId: entry.clientMsgId,
+    serverMsgId: "",
+    seq: 0,
+    from: me,
+    mine: true,
+    type: entry.type,
+    body: entry.body,
+    ...(entry.extra && { extra: entry.extra }),
+    ...(entry.mentions && { mentions: entry.mentions }),
+    ...(entry.replyTo !== undefined && { replyTo: entry.replyTo }),
+    important: false,
+    revoked: false,
+    at: entry.at,
+    state: entry.reason === undefined ? "sending" : "refused",
+    ...(entry.reason && { reason: entry.reason }),
+  };
+}
+
+/** A recall or a change of a group, as it is pushed. */
+export function changeFromFrame(frame: RevokedFrame | GroupChangedFrame): Change {
+  const base = {
+    conversationId: frame.conversationId,
+    changeSeq: Number(frame.changeSeq),
+    by: frame.from,
+    at: frame.ts,
+  };
+  if (frame.type === "MESSAGE_REVOKED") {
+    const { serverMsgId, msgSeq } = frame;
+    return { ...base, kind: "recalled", userIds: [], serverMsgId, seq: Number(msgSeq) };
+  }
+  return {
+    ...base,
+    kind: frame.event as Change["kind"],
+    userIds: frame.userIds ?? (frame.userId === undefined ? [] : [frame.userId]),
+    ...(frame.msgSeq !== undefined && { seq: Number(frame.msgSeq) }),
+    ...(frame.role && { role: frame.role }),
+    ...(frame.mutedUntil !== undefined && { mutedUntil: frame.mutedUntil }),
+    ...(frame.on !== undefined && { on: frame.on }),
+    ...(frame.group && { group: frame.group }),
+  };
+}
+
+/** The same, as it is pulled. */
+export function changeFromInfo(info: ChangeInfo): Change {
+  const seq = info.seq ?? info.from_seq;
+  return {
+    conversationId: info.conversation_id,
+    changeSeq: info.change_seq,
+    kind: info.kind as Change["kind"],
+    by: info.operator_id,
+    at: info.at,
+    userIds: info.user_ids ?? (info.user_id === undefined ? [] : [info.user_id]),
+    ...(seq !== undefined && { seq }),
+    ...(info.server_msg_id !== undefined && { serverMsgId: info.server_msg_id }),
+    ...(info.role && { role: info.role }),
+    ...(info.muted_until !== undefined && { mutedUntil: info.muted_until }),
+    ...(info.on !== undefined && { on: info.on }),
+    ...(info.group && { group: info.group }),
+  };
+}

@@ -1,0 +1,158 @@
+import type { Reason } from "./codes.js";
+import type { MessageType } from "./frames.js";
+
+/** What one says. Text is data: it is never read as markup. */
+export interface Content {
+  type?: MessageType;
+  body: string;
+  extra?: Record<string, string>;
+}
+
+/** Whom it is for: a conversation, a person, or a group. */
+export type Target = string | { to: string } | { groupId: string };
+
+export interface SendOptions {
+  /** User ids, or `@all` by owner and admins of a group. */
+  mentions?: string[];
+  /** The `serverMsgId` of what is answered. */
+  replyTo?: string;
+}
+
+/**
+ * How far a message is. Own ones: `sending`, `accepted` (taken, not on disk yet), `saved`, `delivered`,
+ * `read`, or `refused`. Others': `received`, or `preview` while it has no place in the order.
+ */
+export type MessageState =
+  | "sending"
+  | "accepted"
+  | "saved"
+  | "delivered"
+  | "read"
+  | "refused"
+  | "received"
+  | "preview";
+
+/** A message. Never changed in place: news about it is a new object. */
+export interface Message {
+  readonly conversationId: string;
+  readonly clientMsgId: string;
+  /** Empty until the server has named it. */
+  readonly serverMsgId: string;
+  /** Its place in the conversation; 0 until it is saved. */
+  readonly seq: number;
+  readonly from: string;
+  readonly mine: boolean;
+  readonly type: MessageType;
+  readonly body: string;
+  readonly extra?: Readonly<Record<string, string>>;
+  readonly mentions?: readonly string[];
+  readonly replyTo?: string;
+  /** It speaks to you in particular. */
+  readonly important: boolean;
+  /** Taken back: there is no text any more. */
+  readonly revoked: boolean;
+  /** When it was saved, else when it was written; milliseconds. */
+  readonly at: number;
+  readonly state: MessageState;
+  /** Why it was refused. */
+  readonly reason?: Reason;
+}
+
+/** What you hear of a conversation. */
+export type Receive = "normal" | "silent" | "blocked";
+
+/** A line of the list. */
+export interface ConversationLine {
+  readonly id: string;
+  readonly kind: "single" | "group";
+  readonly peerId?: string;
+  readonly groupId?: string;
+  readonly name: string;
+  readonly avatar: string;
+  readonly memberCount?: number;
+  readonly unread: number;
+  readonly mentionUnread: number;
+  readonly lastMessage?: Message;
+  readonly pinned: boolean;
+  readonly receive: Receive;
+  /** Whether you are still in it. */
+  readonly active: boolean;
+  /** Everything up to here is on this device, from its oldest message on. */
+  readonly lastSeq: number;
+  readonly readSeq: number;
+  /** How far the other person has received and read. */
+  readonly peerDeliveredSeq: number;
+  readonly peerReadSeq: number;
+  readonly updatedAt: number;
+}
+
+/** Something that happened to what is stored: a recall, or people or the group changed. */
+export interface Change {
+  readonly conversationId: string;
+  readonly changeSeq: number;
+  readonly kind:
+    | "recalled"
+    | "joined"
+    | "left"
+    | "kicked"
+    | "role"
+    | "owner"
+    | "updated"
+    | "muted"
+    | "all_muted"
+    | "dissolved"
+    | "dismissed";
+  readonly by: string;
+  readonly at: number;
+  readonly userIds: readonly string[];
+  readonly role?: string;
+  readonly mutedUntil?: number;
+  readonly on?: boolean;
+  readonly group?: Readonly<Record<string, string>>;
+  /** Of a recall: which message. Of a join: the first one they see. */
+  readonly seq?: number;
+  readonly serverMsgId?: string;
+}
+
+/** How it stands with the server. */
+export type State =
+  | { readonly name: "connecting" }
+  | { readonly name: "online" }
+  /** `retryInMs` is absent if nobody is trying. */
+  | { readonly name: "offline"; readonly retryInMs?: number }
+  /** Somebody signed in elsewhere, and only one may be here. */
+  | { readonly name: "kicked" }
+  | { readonly name: "signedOut"; readonly reason: Reason | "logout" };
+
+/** What a client tells. */
+export interface Events {
+  state: State;
+  /** There is a new message: in the order of the conversation, each once. Also own ones, when they are sent. */
+  message: Message;
+  /** A message changed: its state, its place, or it was taken back. */
+  update: Message;
+  /** A preview or an unsent message is gone. */
+  removed: { conversationId: string; clientMsgId: string; serverMsgId: string };
+  conversation: ConversationLine;
+  change: Change;
+  receipt: { conversationId: string; userId: string; kind: "delivered" | "read"; seq: number };
+  typing: { conversationId: string; userId: string; on: boolean };
+  joinRequest: { groupId: string; userId: string; requestId: string; message: string };
+  joinDecision: { groupId: string; by: string; requestId: string; accepted: boolean };
+  /** Something was refused that nobody waits for. */
+  problem: Error;
+}
+
+/** The id of a conversation, which one may build. */
+export function conversationOf(me: string, target: Target): string {
+  if (typeof target === "string") return target;
+  if ("groupId" in target) return `sg_${target.groupId}`;
+  return `si_${[me, target.to].sort().join("_")}`;
+}
+
+/** Whom a conversation is with. */
+export function addressOf(me: string, conversationId: string): { to: string } | { groupId: string } {
+  if (conversationId.startsWith("sg_")) return { groupId: conversationId.slice(3) };
+  const [, a = "", b = ""] = conversationId.split("_");
+  return { to: a === me ? b : a };
+}

@@ -1,0 +1,113 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+
+import type { Client, Message } from "../src/index.js";
+import { Refused } from "../src/index.js";
+import { Server, until } from "./server.js";
+
+let server: Server;
+let alice: Client;
+let bob: Client;
+
+beforeAll(async () => {
+  server = await Server.start();
+  alice = await server.person("alice");
+  bob = await server.person("bob");
+});
+
+afterAll(() => server.stop());
+
+const bodies = (client: Client, other: string) => client.messages({ to: other }).map((m) => m.body);
+
+test("a message goes from sending to read", async () => {
+  const states: string[] = [];
+  alice.on("update", (message) => states.push(message.state));
+  const heard: Message[] = [];
+  bob.on("message", (message) => heard.push(message));
+  const sent = alice.send({ to: "bob" }, "Hello, <b>Bob</b>");
+  expect(sent.state).toBe("sending");
+  const saved = await alice.saved(sent);
+  expect(saved.seq).toBe(1);
+  await until(() => heard.length === 1, "bob hears it");
+  expect(heard[0]?.body).toBe("Hello, <b>Bob</b>");
+  expect(bob.conversation({ to: "alice" })?.unread).toBe(1);
+  await until(() => states.includes("delivered"), "delivered");
+  bob.markRead({ to: "alice" });
+  expect(bob.conversation({ to: "alice" })?.unread).toBe(0);
+  await until(() => states.includes("read"), "read");
+  expect(states).toEqual(["saved", "delivered", "read"]);
+});
+
+test("an answer reads what came before", async () => {
+  await alice.saved(alice.send({ to: "bob" }, "one"));
+  await until(() => bob.conversation({ to: "alice" })?.unread === 1, "unread");
+  await bob.saved(bob.send({ to: "alice" }, "two"));
+  expect(bob.conversation({ to: "alice" })?.unread).toBe(0);
+  await until(() => bodies(alice, "bob").at(-1) === "two", "the answer");
+  expect(alice.messages({ to: "bob" }).at(-2)?.state).toBe("read");
+  expect(bodies(alice, "bob")).toEqual(bodies(bob, "alice"));
+});
+
+test("a refusal is final, and can be tried again or forgotten", async () => {
+  const sent = alice.send({ to: "nobody" }, "Hello?");
+  await expect(alice.saved(sent)).rejects.toThrow(Refused);
+  const [message] = alice.messages({ to: "nobody" });
+  expect(message).toMatchObject({ state: "refused", reason: "user_not_found" });
+  alice.retry(sent.clientMsgId);
+  expect(alice.messages({ to: "nobody" })[0]?.state).toBe("sending");
+  await expect(alice.saved(sent)).rejects.toThrow(Refused);
+  alice.discard(sent.clientMsgId);
+  expect(alice.messages({ to: "nobody" })).toEqual([]);
+});
+
+test("a recall takes the text away on both sides", async () => {
+  const saved = await alice.saved(alice.send({ to: "bob" }, "Oops"));
+  await until(() => bodies(bob, "alice").includes("Oops"), "bob has it");
+  await alice.recall(saved.serverMsgId);
+  const revoked = () => bob.messages({ to: "alice" }).at(-1)?.revoked;
+  await until(revoked, "bob hears of it");
+  expect(bodies(bob, "alice")).not.toContain("Oops");
+  expect(alice.messages({ to: "bob" }).at(-1)?.revoked).toBe(true);
+});
+
+test("another device of mine has the same, and hears what I read", async () => {
+  await bob.saved(bob.send({ to: "alice" }, "to both of you"));
+  const other = server.client();
+  await other.login("alice", "password-1");
+  await until(() => other.state.name === "online", "online");
+  await until(() => bodies(other, "bob").includes("to both of you"), "the last message");
+  await until(() => other.conversation({ to: "bob" })?.unread === 1, "unread there");
+  await until(() => alice.conversation({ to: "bob" })?.unread === 1, "unread here");
+  alice.markRead({ to: "bob" });
+  await until(() => other.conversation({ to: "bob" })?.unread === 0, "read there");
+  while ((await other.loadOlder({ to: "bob" }, 2)).length > 0);
+  expect(bodies(other, "bob")).toEqual(bodies(alice, "bob"));
+  const sent = other.send({ to: "bob" }, "from the other one");
+  await until(() => bodies(alice, "bob").at(-1) === "from the other one", "here too");
+  expect((await other.saved(sent)).mine).toBe(true);
+});
+
+test("somebody is writing until they have said it", async () => {
+  const heard: boolean[] = [];
+  bob.on("typing", ({ on }) => heard.push(on));
+  alice.typing({ to: "bob" });
+  alice.typing({ to: "bob" });
+  await until(() => heard.length === 1, "writing");
+  alice.send({ to: "bob" }, "this");
+  await until(() => heard.length === 2, "done");
+  expect(heard).toEqual([true, false]);
+});
+
+test("profiles, presence, readers, choices", async () => {
+  expect((await alice.people.update({ nickname: "Alice A." })).nickname).toBe("Alice A.");
+  expect((await bob.people.get("alice")).nickname).toBe("Alice A.");
+  expect(await alice.people.presence(["bob"])).toMatchObject([{ userId: "bob", online: true }]);
+  const saved = await alice.saved(alice.send({ to: "bob" }, "read me"));
+  await until(() => bodies(bob, "alice").includes("read me"), "there");
+  bob.markRead({ to: "alice" });
+  await until(() => alice.messages({ to: "bob" }).at(-1)?.state === "read", "read");
+  const readers = await alice.readers(saved.serverMsgId);
+  expect(readers).toContainEqual({ userId: "bob", hasRead: true });
+  await alice.pin({ to: "bob" }, true);
+  await alice.receive({ to: "bob" }, "silent");
+  expect(alice.conversation({ to: "bob" })).toMatchObject({ pinned: true, receive: "silent" });
+});
