@@ -247,6 +247,7 @@ export class Inbox {
     const waiting = isOurs ? conversation.outgoing.get(clientMsgId) : undefined;
     const preview = conversation.previews.get(serverMsgId);
     if (waiting !== undefined) {
+      this.outbox.answered(conversation.id, clientMsgId);
       this.take({ ...waiting, ...place, body: frame.body ?? waiting.body, state: "saved" });
     } else if (preview !== undefined) {
       this.take({ ...preview, ...place, state: preview.mine ? "saved" : "received" });

@@ -31,6 +31,8 @@ interface Flight {
   /** When and as how manyeth frame it was written; 0 if it is to be written (again). */
   writtenAt: number;
   writtenAs: number;
+  /** How often on this connection. */
+  tries: number;
 }
 
 /** What is unanswered of one conversation, in order. */
@@ -103,7 +105,10 @@ export class Outbox {
     this.isOnline = true;
     this.pace.limit(limits.userSendsPerSecond);
     this.frameBytesMax = limits.frameBytesMax;
-    for (const lane of this.lanes.values()) this.again(lane);
+    for (const lane of this.lanes.values()) {
+      this.again(lane);
+      for (const flight of lane.flights.values()) flight.tries = 0;
+    }
     this.pump();
   }
 
@@ -132,9 +137,22 @@ export class Outbox {
     lane.silences = 0;
     lane.busy.reset();
     this.leave(lane, flight.entry);
-    if (flight.writtenAs > 0) this.repair(lane, flight.writtenAs);
     this.pump();
     return flight.entry;
+  }
+
+  /**
+   * The connection answered this one. It answers in order: what was written before and is not
+   * answered got lost, and goes again at once. Of one that was written twice nobody knows which
+   * time is answered, so it proves nothing.
+   */
+  answered(conversationId: string, clientMsgId: string): void {
+    const lane = this.lanes.get(conversationId);
+    const proof = lane?.flights.get(clientMsgId);
+    if (lane === undefined || proof === undefined || proof.tries !== 1) return;
+    for (const flight of this.foremost(lane)) {
+      if (flight.writtenAs > 0 && flight.writtenAs < proof.writtenAs) flight.writtenAs = 0;
+    }
   }
 
   /** Refused: for good, or until the server has time. */
@@ -192,7 +210,7 @@ export class Outbox {
       this.lanes.set(entry.conversationId, lane);
     }
     const frame = JSON.stringify(frameOf(entry));
-    lane.flights.set(entry.clientMsgId, { entry, frame, writtenAt: 0, writtenAs: 0 });
+    lane.flights.set(entry.clientMsgId, { entry, frame, writtenAt: 0, writtenAs: 0, tries: 0 });
   }
 
   private leave(lane: Lane, entry: Entry): void {
@@ -237,13 +255,6 @@ export class Outbox {
       lane.paused = undefined;
       this.pump();
     });
-  }
-
-  /** The server answers in order: what was written before an answered one and is not answered got lost. */
-  private repair(lane: Lane, answeredAs: number): void {
-    for (const flight of this.foremost(lane)) {
-      if (flight.writtenAs > 0 && flight.writtenAs < answeredAs) flight.writtenAs = 0;
-    }
   }
 
   /** Writes what may be written, one of each conversation in turn. */
@@ -301,6 +312,7 @@ export class Outbox {
     this.written += 1;
     flight.writtenAs = this.written;
     flight.writtenAt = this.clock.now();
+    flight.tries += 1;
     this.listen(lane);
     return true;
   }

@@ -91,8 +91,9 @@ export class Socket {
         this.lastWord = frame.reason;
         return;
       case "ERROR":
-        if (typeof codes[frame.reason]?.close === "number") this.lastWord = frame.reason;
-        break;
+        if (typeof codes[frame.reason]?.close !== "number") break;
+        this.lastWord = frame.reason; // the close follows, and that is what counts
+        if (frame.clientMsgId === undefined) return;
     }
     if (this.isReady) this.ears.frame(frame);
   }

@@ -1,0 +1,56 @@
+// One person's client, in a process of its own, moved by lines of JSON.
+import { spawn } from "node:child_process";
+import { resolve } from "node:path";
+import { createInterface } from "node:readline";
+
+const HERE = import.meta.dirname;
+
+/** How each SDK is started. */
+const PROGRAMS = {
+  typescript: [process.execPath, resolve(HERE, "../typescript/dist/scenario/driver.js")],
+  rust: [process.env.NEXO_RUST_DRIVER ?? resolve(HERE, "../../target/release/nexo-scenario-driver")],
+};
+
+export class Driver {
+  state = "starting";
+  #waiting = [];
+
+  constructor(sdk, { url, user, password, platform, store, timing }) {
+    this.user = user;
+    const [program, ...first] = PROGRAMS[sdk];
+    const given = ["--url", url, "--user", user, "--password", password, "--platform", String(platform)];
+    const rest = [...first, ...given, "--store", store, "--timing", JSON.stringify(timing)];
+    this.child = spawn(program, rest, { stdio: ["pipe", "pipe", "inherit"] });
+    this.child.stdin.on("error", () => {});
+    createInterface({ input: this.child.stdout }).on("line", (line) => this.#hear(JSON.parse(line)));
+    this.gone = new Promise((gone) => this.child.on("exit", gone));
+  }
+
+  tell(command) {
+    this.child.stdin.write(JSON.stringify(command) + "\n");
+  }
+
+  /** Tells and waits for the answer, which comes in order. */
+  ask(command) {
+    this.tell(command);
+    return new Promise((answered, failed) => {
+      this.#waiting.push(answered);
+      this.gone.then(() => failed(new Error(`${this.user} is gone`)));
+    });
+  }
+
+  async kill() {
+    this.child.kill("SIGKILL");
+    await this.gone;
+  }
+
+  async stop() {
+    this.tell({ do: "stop" });
+    await this.gone;
+  }
+
+  #hear(line) {
+    if (line.say === "state") this.state = line.name;
+    else this.#waiting.shift()?.(line);
+  }
+}
