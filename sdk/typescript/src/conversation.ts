@@ -78,8 +78,8 @@ export class Conversation {
     this.held = new Held(after);
     this.held.readTo(Math.max(this.sureRead, this.assumedRead));
     this.changes.skipTo(changeSeq);
-    // What others said may have been taken back since, unheard; it is pulled anew.
-    this.arrived.forgetEarly((message) => message.mine);
+    // What others said may have been taken back before the changes we shall hear of: pulled anew.
+    if (changeSeq > 0) this.arrived.forgetEarly((message) => message.mine);
     return this.hold(this.arrived.skipTo(after));
   }
 
@@ -109,13 +109,13 @@ export class Conversation {
     return fresh;
   }
 
-  /** Compares with what the server has. */
-  hearHead(head: Head): void {
+  /** Compares with what the server has; what is now in order, if a new window let it be. */
+  hearHead(head: Head): Message[] {
     this.pinned = head.is_pinned;
     this.receive = RECEIVE[head.recv_msg_opt] ?? "normal";
     this.active = head.is_active;
     this.updatedAt = Math.max(this.updatedAt, head.updated_at);
-    this.reopen(head.min_seq, head.min_change_seq);
+    const ready = this.reopen(head.min_seq, head.min_change_seq);
     this.arrived.expect(head.max_seq);
     this.changes.expect(head.change_seq);
     this.sureRead = Math.max(this.sureRead, head.read_seq);
@@ -126,6 +126,7 @@ export class Conversation {
     this.held.hear({ upTo, read, unread });
     this.ackedDelivered = head.delivered_seq;
     this.ackedRead = head.read_seq;
+    return ready;
   }
 
   get readForSure(): number {
@@ -169,27 +170,29 @@ export class Conversation {
     return undefined;
   }
 
-  /** Applies what happened to the group. */
-  hearChange(change: Change): void {
+  /** Applies what happened to the group; what is now in order, if a new window let it be. */
+  hearChange(change: Change): Message[] {
     const isMe = change.userIds.includes(this.me);
     switch (change.kind) {
       case "joined":
         this.hasInfo = false; // how many there are now, the server says
-        if (isMe) this.active = true;
-        return;
+        if (!isMe) return [];
+        this.active = true;
+        return this.reopen(Math.max(this.min, change.seq ?? 1), change.changeSeq);
       case "left":
       case "kicked":
         this.hasInfo = false;
         if (isMe) this.active = false;
-        return;
+        return [];
       case "updated":
         this.name = change.group?.["name"] ?? this.name;
         this.avatar = change.group?.["avatar"] ?? this.avatar;
-        return;
+        return [];
       case "dissolved":
       case "dismissed":
         this.active = false;
     }
+    return [];
   }
 
   /** Everything to show, in order: what has a place, then what has none yet. */
@@ -232,13 +235,13 @@ export class Conversation {
   }
 
   /** A new window: we left and came back, and see only what came since. */
-  private reopen(min: number, minChange: number): void {
+  private reopen(min: number, minChange: number): Message[] {
     this.min = min;
     this.changes.skipTo(minChange - 1);
-    if (!this.hasBegun || min <= this.held.first) return;
+    if (!this.hasBegun || min <= this.held.first) return [];
     const ready = this.arrived.skipTo(min - 1);
     this.held.cutBefore(min);
-    this.hold(ready);
+    return this.hold(ready);
   }
 
   private stateAt(seq: number): MessageState {

@@ -138,8 +138,9 @@ export class Inbox {
     // A recall does not wait for its turn: the text has to go.
     if (change.kind === "recalled") this.recall(conversation, change.serverMsgId ?? "");
     for (const one of conversation.changes.add(change.changeSeq, change)) {
-      conversation.hearChange(one);
+      const ready = conversation.hearChange(one);
       this.events.emit("change", one);
+      for (const message of ready) this.tell(conversation, message);
     }
     this.mender.active();
     if (!conversation.hasBegun) this.mender.askHeads();
@@ -157,10 +158,8 @@ export class Inbox {
   hearHeads(heads: Head[]): void {
     for (const head of heads) {
       const conversation = this.open(head.conversation_id);
-      if (!conversation.hasBegun) {
-        for (const one of begin(conversation, head)) this.tell(conversation, one);
-      }
-      conversation.hearHead(head);
+      const begun = conversation.hasBegun ? [] : begin(conversation, head);
+      for (const one of [...begun, ...conversation.hearHead(head)]) this.tell(conversation, one);
       this.acks.soon(conversation);
       this.mender.hole(conversation);
       this.touch(conversation);

@@ -125,7 +125,8 @@ export class SignIn implements TokenSource {
 
   private hold(tokens: Tokens): void {
     this.tokens = tokens;
-    const marginMs = Math.min(60_000, tokens.lifeMs / 5);
+    // The server counts in whole seconds, so a token may die one earlier than it says.
+    const marginMs = Math.min(60_000, 1000 + tokens.lifeMs / 5);
     this.plan(Math.max(0, tokens.expiresAt - marginMs - this.clock.now()));
   }
 

@@ -1,0 +1,153 @@
+import { expect, test } from "vitest";
+
+import type { State } from "../src/index.js";
+import { calm, World } from "./fake.js";
+
+test("says who it is, and keeps the connection alive", async () => {
+  const world = new World();
+  await world.online();
+  expect(world.socket.heard[0]).toEqual({ type: "AUTH", token: "token-1" });
+  expect(world.states).toEqual(["connecting", "online"]);
+  world.socket.say({ type: "PING" });
+  expect(world.socket.heard.at(-1)).toEqual({ type: "PONG" });
+  await world.clock.pass(25_000);
+  expect(world.socket.heard.at(-1)).toEqual({ type: "PING" });
+  world.socket.say({ type: "PONG" });
+  await world.clock.pass(20_000);
+  expect(world.states.at(-1)).toBe("online");
+});
+
+test("a server that does not answer is left, and tried again later", async () => {
+  const world = new World();
+  await world.online();
+  await world.clock.pass(25_000 + 10_000);
+  expect(world.states.at(-1)).toBe("offline");
+  expect(world.client.state).toMatchObject({ retryInMs: 250 });
+  await world.clock.pass(250);
+  expect(world.sockets.length).toBe(2);
+  await world.clock.pass(10_000); // no welcome
+  expect(world.states.at(-1)).toBe("offline");
+});
+
+test("40xx comes back with growing waits, which a good connection resets", async () => {
+  const world = new World();
+  const waits: Array<number | undefined> = [];
+  world.client.on("state", (state) => {
+    if (state.name === "offline") waits.push(state.retryInMs);
+  });
+  await world.online();
+  for (let i = 0; i < 3; i += 1) {
+    world.socket.end(4004, "shutting_down");
+    await world.clock.pass(waits.at(-1) as number);
+    world.socket.welcome();
+  }
+  await world.clock.pass(6_000);
+  world.socket.end(1006);
+  expect(waits).toEqual([250, 500, 1000, 250]);
+});
+
+test("whoever was too fast waits at least a second", async () => {
+  const world = new World();
+  await world.online();
+  world.socket.end(4029, "too_many_requests");
+  expect(world.client.state).toMatchObject({ retryInMs: 1250 });
+});
+
+test("41xx refreshes the token first", async () => {
+  const world = new World();
+  world.answers["/auth/refresh"] = () => world.grant("token-2");
+  await world.online();
+  world.socket.end(4100, "token_expired");
+  await world.clock.pass(500);
+  world.socket.open();
+  expect(world.socket.heard[0]).toEqual({ type: "AUTH", token: "token-2" });
+});
+
+test.each([
+  [4403, "kicked", { name: "kicked" }],
+  [4401, "session_invalid", { name: "signedOut", reason: "session_invalid" }],
+  [4404, "origin_not_allowed", { name: "signedOut", reason: "origin_not_allowed" }],
+])("%i does not come back", async (code, reason, state) => {
+  const world = new World();
+  await world.online();
+  world.socket.end(code, reason);
+  await world.clock.pass(600_000);
+  expect(world.client.state).toEqual(state as State);
+  expect(world.sockets.length).toBe(1);
+  const keepsSignIn = code === 4404;
+  expect((await world.store.get("session")) !== undefined).toBe(keepsSignIn);
+});
+
+test("the server's last word counts even if its close frame is lost", async () => {
+  const world = new World();
+  await world.online();
+  world.socket.say({ type: "ERROR", reason: "kicked", message: "" });
+  world.socket.end(1006);
+  expect(world.client.state).toEqual({ name: "kicked" });
+});
+
+test("a token is refreshed before it dies, once, and the socket carries on with it", async () => {
+  const world = new World();
+  let refreshes = 0;
+  world.answers["/auth/refresh"] = () => world.grant(`token-${(refreshes += 1) + 1}`);
+  await world.online();
+  const live = setInterval(() => {}, 1000);
+  for (let i = 0; i < 70; i += 1) {
+    await world.clock.pass(25_000);
+    world.socket.say({ type: "PONG" });
+  }
+  clearInterval(live);
+  expect(refreshes).toBe(1);
+  expect(world.socket.of("REAUTH")).toEqual([{ type: "REAUTH", token: "token-2" }]);
+  expect(world.states.at(-1)).toBe("online");
+});
+
+test("many requests with a dead token cause one refresh", async () => {
+  const world = new World();
+  let refreshes = 0;
+  world.answers["/auth/refresh"] = () => world.grant(`token-${(refreshes += 1) + 1}`);
+  await world.online();
+  let left = 3;
+  world.answers["/user/info"] = () =>
+    left-- > 0 ? { status: 401, reason: "token_expired" } : { user_id: "me" };
+  await Promise.all([1, 2, 3].map(() => world.client.people.me()));
+  expect(refreshes).toBe(1);
+});
+
+test("a refresh that is refused ends the sign-in; one that nobody answers does not", async () => {
+  const world = new World();
+  await world.online();
+  world.socket.end(4100, "token_expired");
+  await world.clock.pass(5_000); // nobody answers /auth/refresh
+  expect(world.client.state.name).toBe("offline");
+  world.answers["/auth/refresh"] = () => ({ status: 401, reason: "invalid_refresh_token" });
+  await world.clock.pass(60_000);
+  expect(world.client.state).toEqual({ name: "signedOut", reason: "invalid_refresh_token" });
+});
+
+test("another tab that refreshed first is no reason to sign out", async () => {
+  const world = new World();
+  await world.online();
+  const kept = (await world.store.get("session")) as object;
+  await world.store.set("session", { ...kept, token: "theirs", refreshToken: "theirs-too" });
+  world.answers["/auth/refresh"] = () => ({ status: 401, reason: "invalid_refresh_token" });
+  world.socket.end(4100, "token_expired");
+  await world.clock.pass(1_000);
+  world.socket.open();
+  expect(world.socket.heard[0]).toEqual({ type: "AUTH", token: "theirs" });
+});
+
+test("a reload goes on with the sign-in and with what was not sent", async () => {
+  const world = new World();
+  await world.online();
+  world.socket.end(1006);
+  const { clientMsgId } = world.client.send({ to: "you" }, "later");
+  world.client.close();
+  await calm();
+  const next = new World({ store: world.store });
+  expect(await next.client.resume()).toBe(true);
+  await calm();
+  expect(next.client.messages({ to: "you" })).toMatchObject([{ clientMsgId, state: "sending" }]);
+  next.socket.welcome();
+  expect(next.socket.of("SINGLE_CHAT")).toMatchObject([{ clientMsgId, body: "later", to: "you" }]);
+});

@@ -1,0 +1,114 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+
+import type { Change, Client, Group } from "../src/index.js";
+import { Server, until } from "./server.js";
+
+let server: Server;
+let alice: Client;
+let bob: Client;
+let carol: Client;
+let group: Group;
+const changes: Change[] = [];
+
+beforeAll(async () => {
+  server = await Server.start();
+  alice = await server.person("alice");
+  bob = await server.person("bob");
+  carol = await server.person("carol");
+  bob.on("change", (change) => changes.push(change));
+  group = await alice.groups.create({ name: "Chess", member_ids: ["bob"] });
+});
+
+afterAll(() => server.stop());
+
+const kinds = () => changes.map(({ kind }) => kind);
+
+test("whoever is brought in sees the group and hears of it", async () => {
+  await until(() => bob.conversation(group.conversation_id)?.name === "Chess", "its name");
+  expect(kinds()).toEqual(["joined"]);
+  expect((await bob.groups.info(group.group_id)).my_role).toBe(0);
+});
+
+test("messages, mentions and answers", async () => {
+  const sent = alice.send({ groupId: group.group_id }, "Hello @bob", { mentions: ["bob"] });
+  const first = await alice.saved(sent);
+  const line = () => bob.conversation({ groupId: group.group_id });
+  await until(() => line()?.mentionUnread === 1, "it speaks to bob");
+  const answer = bob.send({ groupId: group.group_id }, "Yes?", { replyTo: first.serverMsgId });
+  await bob.saved(answer);
+  expect(line()).toMatchObject({ unread: 0, mentionUnread: 0 });
+  const last = () => alice.messages({ groupId: group.group_id }).at(-1);
+  await until(() => last()?.body === "Yes?", "the answer");
+  expect(last()).toMatchObject({ replyTo: first.serverMsgId, important: true });
+});
+
+test("a newcomer sees messages from the join on", async () => {
+  await alice.groups.join({ groupId: group.group_id }).catch(() => {});
+  expect(await alice.groups.invite(group.group_id, ["carol", "bob"])).toEqual(["carol"]);
+  await until(() => carol.conversation({ groupId: group.group_id }), "carol is in");
+  await alice.saved(alice.send({ groupId: group.group_id }, "Welcome"));
+  const seen = () => carol.messages({ groupId: group.group_id }).map(({ body }) => body);
+  await until(() => seen().includes("Welcome"), "welcome");
+  expect(await carol.loadOlder({ groupId: group.group_id })).toEqual([]);
+  expect(seen()).toEqual(["Welcome"]);
+});
+
+test("changes come in order, each once", async () => {
+  const id = group.group_id;
+  await alice.groups.update(id, { name: "Go" });
+  await alice.groups.setRole(id, "carol", "admin");
+  await alice.groups.muteAll(id, true);
+  await alice.groups.muteAll(id, false);
+  await alice.groups.mute(id, "bob", 60);
+  const refused = bob.send({ groupId: id }, "?");
+  await expect(bob.saved(refused)).rejects.toMatchObject({ reason: "group_speak_muted" });
+  bob.discard(refused.clientMsgId);
+  await alice.groups.mute(id, "bob", 0);
+  await until(() => bob.conversation({ groupId: id })?.name === "Go", "its new name");
+  const wanted = ["joined", "joined", "updated", "role", "all_muted", "all_muted", "muted", "muted"];
+  await until(() => kinds().length === wanted.length, "all changes");
+  expect(kinds()).toEqual(wanted);
+  const { list, total } = await bob.groups.members(id);
+  expect(total).toBe(3);
+  expect(list.find(({ user_id }) => user_id === "carol")?.role_level).toBe(1);
+});
+
+test("asking to join, and being let in", async () => {
+  const club = await alice.groups.create({ name: "Club", join_type: "approval" });
+  const asked: string[] = [];
+  alice.on("joinRequest", ({ requestId }) => asked.push(requestId));
+  const decided: boolean[] = [];
+  bob.on("joinDecision", ({ accepted }) => decided.push(accepted));
+  const answer = await bob.groups.join({ code: club.group_code as string }, "me too");
+  expect(answer.status).toBe("pending");
+  await until(() => asked.length === 1, "asked");
+  expect((await alice.groups.requests(club.group_id)).list).toMatchObject([{ message: "me too" }]);
+  await alice.groups.decide(asked[0] as string, true);
+  await until(() => decided.length === 1, "decided");
+  await until(() => bob.conversation({ groupId: club.group_id }), "in");
+});
+
+test("who leaves keeps what was said, who comes back sees what is new", async () => {
+  const id = group.group_id;
+  await bob.groups.leave(id);
+  await until(() => bob.conversation({ groupId: id })?.active === false, "out");
+  const before = bob.messages({ groupId: id }).length;
+  await alice.saved(alice.send({ groupId: id }, "without bob"));
+  expect(bob.messages({ groupId: id }).length).toBe(before);
+  await alice.groups.invite(id, ["bob"]);
+  await until(() => bob.conversation({ groupId: id })?.active, "in again");
+  await alice.saved(alice.send({ groupId: id }, "bob is back"));
+  await until(() => bob.messages({ groupId: id }).at(-1)?.body === "bob is back", "new");
+  expect(bob.messages({ groupId: id }).map(({ body }) => body)).toEqual(["bob is back"]);
+  expect(bob.conversation({ groupId: id })?.unread).toBe(1);
+});
+
+test("transfer, kick, dissolve", async () => {
+  const id = group.group_id;
+  await alice.groups.transfer(id, "carol");
+  await expect(alice.groups.kick(id, "carol")).rejects.toMatchObject({ reason: "not_group_admin" });
+  await carol.groups.kick(id, "bob");
+  await until(() => bob.conversation({ groupId: id })?.active === false, "out");
+  await carol.groups.dissolve(id);
+  await until(() => alice.conversation({ groupId: id })?.active === false, "over");
+});

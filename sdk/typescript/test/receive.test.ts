@@ -1,0 +1,234 @@
+import { beforeEach, expect, test } from "vitest";
+
+import type { Message } from "../src/index.js";
+import { calm, World } from "./fake.js";
+
+const ID = "si_me_you";
+let world: World;
+let told: string[];
+
+function push(seq: number, more: object = {}) {
+  return {
+    type: "SINGLE_CHAT",
+    from: "you",
+    to: "me",
+    conversationId: ID,
+    clientMsgId: `c${seq}`,
+    serverMsgId: `s${seq}`,
+    msgSeq: String(seq),
+    msgType: "TEXT",
+    body: `text ${seq}`,
+    ts: seq,
+    ...more,
+  };
+}
+
+function info(seq: number) {
+  return {
+    server_msg_id: `s${seq}`,
+    client_msg_id: `c${seq}`,
+    conversation_id: ID,
+    seq,
+    sender_id: "you",
+    msg_type: 1,
+    content: { text: `text ${seq}` },
+    send_at: seq,
+  };
+}
+
+/** The server has so many messages. */
+function serve(max: number): void {
+  world.answers["/msg/pull"] = (query) => {
+    const [begin, end] = [Number(query.get("begin_seq")), Number(query.get("end_seq"))];
+    const messages = [];
+    for (let seq = begin; seq <= Math.min(end, max); seq += 1) messages.push(info(seq));
+    return { messages, max_seq: max, has_more: false };
+  };
+}
+
+const seqs = () => world.client.messages(ID).map(({ seq }) => seq);
+const acks = () => world.socket.of("ACK").map(({ ackType, msgSeq }) => `${ackType} ${msgSeq}`);
+const pulls = () => world.asked.filter(({ path }) => path === "/msg/pull").length;
+
+beforeEach(async () => {
+  world = new World();
+  told = [];
+  world.client.on("message", ({ body, state }) => told.push(`${body} ${state}`));
+  world.client.on("update", ({ body, state, seq }) => told.push(`${body} ${state} ${seq}`));
+  world.client.on("removed", ({ serverMsgId }) => told.push(`${serverMsgId} gone`));
+  await world.online();
+});
+
+test("acknowledges once per window, the highest without a hole before it", async () => {
+  for (const seq of [1, 2, 3]) world.socket.say(push(seq));
+  expect(acks()).toEqual([]);
+  await world.clock.pass(200);
+  expect(acks()).toEqual(["delivered 3"]);
+  world.socket.say(push(3));
+  await world.clock.pass(200);
+  expect(acks()).toEqual(["delivered 3"]);
+});
+
+test("a hole holds everything back until it is pulled", async () => {
+  serve(4);
+  world.socket.say(push(1));
+  world.socket.say(push(3));
+  world.socket.say(push(4));
+  expect(seqs()).toEqual([1]);
+  await world.clock.pass(149);
+  expect(pulls()).toBe(0);
+  await world.clock.pass(100);
+  expect(pulls()).toBe(1);
+  expect(seqs()).toEqual([1, 2, 3, 4]);
+  expect(told).toEqual([1, 2, 3, 4].map((seq) => `text ${seq} received`));
+  await world.clock.pass(200);
+  expect(acks().at(-1)).toBe("delivered 4");
+});
+
+test("a hole that closes by itself is not pulled", async () => {
+  serve(2);
+  world.socket.say(push(2));
+  await calm();
+  world.socket.say(push(1));
+  await world.clock.pass(1000);
+  expect(pulls()).toBe(0);
+  expect(seqs()).toEqual([1, 2]);
+});
+
+test("a pull that fails is tried again", async () => {
+  world.answers["/msg/pull"] = () => ({ status: 503, reason: "server_busy" });
+  world.socket.say(push(1));
+  world.socket.say(push(3));
+  await world.clock.pass(200);
+  expect(seqs()).toEqual([1]);
+  serve(3);
+  await world.clock.pass(5000);
+  expect(seqs()).toEqual([1, 2, 3]);
+});
+
+test("read acknowledgements say what the app says, and carry delivered", async () => {
+  for (const seq of [1, 2, 3]) world.socket.say(push(seq));
+  world.client.markRead(ID, 3);
+  expect(world.client.conversation(ID)?.unread).toBe(0);
+  await world.clock.pass(200);
+  expect(acks()).toEqual(["read 3"]);
+});
+
+test("a preview is shown at the end, moves nothing, and is settled by saved", async () => {
+  world.socket.say(push(1));
+  const { msgSeq: _, ...preview } = push(2, { preview: true });
+  world.socket.say(preview);
+  world.socket.say(preview);
+  await world.clock.pass(1000);
+  expect(world.client.messages(ID).map(({ state }) => state)).toEqual(["received", "preview"]);
+  expect(acks()).toEqual(["delivered 1"]);
+  expect(world.client.conversation(ID)?.unread).toBe(1);
+  const saved = { type: "ACK", ackType: "saved", serverMsgId: "s2", clientMsgId: "c2" };
+  world.socket.say({ ...saved, conversationId: ID, from: "you", to: "me", msgSeq: "2", ts: 2 });
+  expect(seqs()).toEqual([1, 2]);
+  world.socket.say(preview);
+  world.socket.say(push(2));
+  expect(seqs()).toEqual([1, 2]);
+  expect(told).toEqual(["text 1 received", "text 2 preview", "text 2 received 2"]);
+  await world.clock.pass(200);
+  expect(acks().at(-1)).toBe("delivered 2");
+});
+
+test("a dropped preview is removed", async () => {
+  const { msgSeq: _, ...preview } = push(1, { preview: true });
+  world.socket.say(preview);
+  const dropped = { type: "ACK", ackType: "dropped", serverMsgId: "s1", clientMsgId: "c1" };
+  world.socket.say({ ...dropped, conversationId: ID, reason: "internal_error" });
+  expect(world.client.messages(ID)).toEqual([]);
+  expect(told).toEqual(["text 1 preview", "s1 gone"]);
+});
+
+test("saved without a preview is a hole to pull", async () => {
+  world.socket.say(push(1));
+  serve(2);
+  const saved = { type: "ACK", ackType: "saved", serverMsgId: "s2", clientMsgId: "c2" };
+  world.socket.say({ ...saved, conversationId: ID, from: "you", to: "me", msgSeq: "2", ts: 2 });
+  await world.clock.pass(300);
+  expect(seqs()).toEqual([1, 2]);
+});
+
+test("accepted comes before saved, and means nothing after it", async () => {
+  const { clientMsgId } = world.client.send(ID, "mine");
+  const ack = { type: "ACK", conversationId: ID, clientMsgId, serverMsgId: "m", from: "me", to: "you" };
+  world.socket.say({ ...ack, ackType: "accepted" });
+  expect(world.client.messages(ID)).toMatchObject([{ state: "accepted", serverMsgId: "m", seq: 0 }]);
+  world.socket.say({ ...ack, ackType: "saved", msgSeq: "1", ts: 5 });
+  world.socket.say({ ...ack, ackType: "accepted" });
+  world.socket.say({ ...ack, ackType: "saved", msgSeq: "1", ts: 5 });
+  expect(world.client.messages(ID)).toMatchObject([{ state: "saved", seq: 1, at: 5 }]);
+  expect(told).toEqual(["mine sending", "mine accepted 0", "mine saved 1"]);
+});
+
+test("an accepted message that fails in the end is refused", async () => {
+  const { clientMsgId } = world.client.send(ID, "mine");
+  world.socket.say({ type: "ACK", ackType: "accepted", conversationId: ID, clientMsgId, serverMsgId: "m" });
+  world.socket.say({ type: "ERROR", reason: "not_group_member", message: "", clientMsgId, serverMsgId: "m" });
+  expect(world.client.messages(ID)).toMatchObject([{ state: "refused", reason: "not_group_member" }]);
+});
+
+test("words that the operator replaced are replaced here too", async () => {
+  const { clientMsgId } = world.client.send(ID, "a bad word");
+  const ack = { type: "ACK", ackType: "saved", conversationId: ID, clientMsgId, serverMsgId: "m" };
+  world.socket.say({ ...ack, from: "me", to: "you", msgSeq: "1", ts: 1, body: "a *** word" });
+  expect(world.client.messages(ID)[0]?.body).toBe("a *** word");
+});
+
+test("a recall is applied at once, even before the message or its turn", async () => {
+  serve(1);
+  const revoked = { type: "MESSAGE_REVOKED", from: "you", conversationId: ID, ts: 9 };
+  world.socket.say(push(1));
+  world.socket.say({ ...revoked, serverMsgId: "s2", msgSeq: "2", changeSeq: "2" });
+  world.socket.say(push(2));
+  expect(world.client.messages(ID).map(({ body }: Message) => body)).toEqual(["text 1", ""]);
+  const changes: number[] = [];
+  world.client.on("change", ({ changeSeq }) => changes.push(changeSeq));
+  const change = { conversation_id: ID, operator_id: "you", at: 9, kind: "recalled" };
+  world.answers["/conversation/changes"] = () => [
+    { ...change, change_seq: 1, server_msg_id: "s1", seq: 1 },
+    { ...change, change_seq: 2, server_msg_id: "s2", seq: 2 },
+  ];
+  await world.clock.pass(500);
+  expect(changes).toEqual([1, 2]);
+  expect(world.client.messages(ID).every(({ revoked: gone }) => gone)).toBe(true);
+});
+
+test("heads find the push that was lost last", async () => {
+  world.socket.say(push(1));
+  serve(2);
+  const head = { conversation_id: ID, min_seq: 1, max_seq: 2, delivered_seq: 0, read_seq: 0 };
+  const rest = { min_change_seq: 1, change_seq: 0, unread_count: 2, is_active: true, is_pinned: true };
+  world.answers["/conversation/heads"] = () => ({
+    heads: [{ ...head, ...rest, recv_msg_opt: 1, updated_at: 0 }],
+    has_more: false,
+  });
+  await world.clock.pass(5_000); // it has become quiet
+  expect(seqs()).toEqual([1, 2]);
+  expect(world.client.conversation(ID)).toMatchObject({ unread: 2, pinned: true, receive: "silent" });
+});
+
+test("unread on a fresh device is the server's count, though only the end is here", async () => {
+  world = new World();
+  const head = { conversation_id: ID, min_seq: 1, max_seq: 100, delivered_seq: 100, read_seq: 40 };
+  const rest = { min_change_seq: 1, change_seq: 7, unread_count: 50, is_active: true };
+  world.answers["/conversation/heads"] = () => ({
+    heads: [{ ...head, ...rest, is_pinned: false, recv_msg_opt: 0, updated_at: 0 }],
+    has_more: false,
+  });
+  const line = { conversation_id: ID, peer_nickname: "You", mention_unread_count: 3 };
+  world.answers["/conversation/all"] = () => ({ list: [{ ...line, last_message: info(100) }] });
+  serve(100);
+  await world.online();
+  await world.clock.pass(1000);
+  expect(pulls()).toBe(0);
+  expect(world.client.conversation(ID)).toMatchObject({ name: "You", unread: 50, mentionUnread: 3 });
+  world.socket.say(push(101));
+  expect(world.client.conversation(ID)?.unread).toBe(51);
+  expect((await world.client.loadOlder(ID, 30)).length).toBe(30);
+  expect(seqs()).toEqual(Array.from({ length: 32 }, (_, i) => 70 + i));
+  expect(world.client.conversation(ID)?.unread).toBe(51);
+});

@@ -1,0 +1,5 @@
+import { defineConfig } from "vitest/config";
+
+export default defineConfig({
+  test: { include: ["test/**/*.test.ts"], testTimeout: 20_000, hookTimeout: 20_000, maxWorkers: 2, minWorkers: 1 },
+});
