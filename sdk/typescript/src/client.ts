@@ -104,14 +104,14 @@ export class Client {
     const grant = await this.http.postOpenly<Grant>("/auth/login", body);
     this.leave();
     await this.signIn.take(grant);
-    this.enter();
+    await this.enter();
   }
 
   /** Goes on with the sign-in of an earlier run and connects; false if there is none. */
   async resume(): Promise<boolean> {
     if (this.desk !== undefined) return true;
     if (!(await this.signIn.resume())) return false;
-    this.enter();
+    await this.enter();
     return true;
   }
 
@@ -156,7 +156,8 @@ export class Client {
 
   /** The list: pinned ones first, then the latest. */
   conversations(): ConversationLine[] {
-    const lines = [...(this.desk?.inbox.conversations.values() ?? [])].map((one) => one.line());
+    const all = [...(this.desk?.inbox.conversations.values() ?? [])];
+    const lines = all.filter((one) => one.isThere).map((one) => one.line());
     const rank = (line: ConversationLine) => Number(line.pinned);
     return lines.sort((a, b) => rank(b) - rank(a) || b.updatedAt - a.updatedAt);
   }
@@ -323,12 +324,13 @@ export class Client {
     });
   }
 
-  private enter(): void {
+  private async enter(): Promise<void> {
     const { clock, timing, store, http, link, keep, events } = this;
     const me = this.me as string;
     this.desk = new Desk(me, events, clock, timing, store, http, link, keep);
     this.unwatch ??= watchPage(() => this.refresh());
     this.link.start();
+    await this.desk.loaded;
   }
 
   private leave(state?: State): void {

@@ -92,6 +92,9 @@ export class Conversation {
       message = { ...message, state: this.stateAt(message.seq) };
     }
     if (this.recalled.delete(message.serverMsgId)) message = { ...message, ...TAKEN_BACK };
+    // A push says whether it speaks to us; of a pulled answer we find out.
+    const isAnswer = message.replyTo !== undefined && this.held.find(message.replyTo)?.mine;
+    if (isAnswer && !message.mine) message = { ...message, important: true };
     if (!this.hasBegun && message.seq === 1) this.begin(0, 0);
     const ready = this.arrived.add(message.seq, message);
     return this.hasBegun ? this.hold(ready) : [];
@@ -199,6 +202,11 @@ export class Conversation {
   list(): Message[] {
     const mine = this.arrived.early().filter((message) => message.mine);
     return [...this.held.all, ...mine, ...this.previews.values(), ...this.outgoing.values()];
+  }
+
+  /** Whether there is anything to it: a name somebody mistyped once is no conversation. */
+  get isThere(): boolean {
+    return this.hasBegun || this.outgoing.size > 0 || this.previews.size > 0;
   }
 
   line(): ConversationLine {

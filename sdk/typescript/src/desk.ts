@@ -1,5 +1,6 @@
 import { Acks } from "./acks.js";
 import type { Clock } from "./clock.js";
+import { Ear } from "./ear.js";
 import type { Emitter } from "./events.js";
 import type { Limits, ServerFrame } from "./frames.js";
 import type { Http } from "./http.js";
@@ -20,6 +21,7 @@ export class Desk {
   readonly acks: Acks;
   readonly sync: Sync;
   readonly typing: Typing;
+  private readonly ear: Ear;
   private readonly frames: Pace;
   private ready: Promise<void> | undefined;
 
@@ -40,11 +42,12 @@ export class Desk {
     this.acks = new Acks(clock, timing.ackWindowMs, this.frames, (frame) => link.send(frame));
     const write = (text: string) => link.write(text);
     this.outbox = new Outbox(me, clock, timing, store, this.frames, write);
-    this.inbox = new Inbox(me, events, this.outbox, this.acks, this.typing, keep);
+    this.inbox = new Inbox(me, events, this.outbox, this.acks, keep);
     const send = (frame: Parameters<Link["send"]>[0]) => link.send(frame);
     const problem = (error: Error) => events.emit("problem", error);
     this.sync = new Sync(me, http, this.inbox, clock, timing, send, problem);
     this.inbox.mender = this.sync;
+    this.ear = new Ear(me, events, this.inbox, this.outbox, this.sync, this.typing);
     this.outbox.onRefused = (entry) => events.emit("update", this.inbox.sending(entry));
     this.loaded = this.load();
   }
@@ -74,17 +77,18 @@ export class Desk {
   }
 
   hear(frame: ServerFrame): void {
-    this.inbox.hear(frame);
+    this.ear.hear(frame);
   }
 
-  /** The app tells a conversation apart from a missing one. */
   find(conversationId: string) {
     return this.inbox.conversations.get(conversationId);
   }
 
   private async load(): Promise<void> {
     for (const entry of await this.outbox.load()) {
-      this.events.emit("message", this.inbox.sending(entry));
+      // What was said while we looked has been told.
+      const isTold = this.find(entry.conversationId)?.outgoing.has(entry.clientMsgId);
+      if (!isTold) this.events.emit("message", this.inbox.sending(entry));
     }
   }
 }

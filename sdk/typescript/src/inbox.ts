@@ -1,19 +1,10 @@
 import type { Acks } from "./acks.js";
 import { Conversation, type Head } from "./conversation.js";
 import type { Emitter } from "./events.js";
-import type {
-  AckFrame,
-  ChatFrame,
-  GroupChangedFrame,
-  RevokedFrame,
-  ServerFrame,
-} from "./frames.js";
-import { changeFromFrame, fromEntry, fromFrame, fromInfo, type MessageInfo } from "./messages.js";
-import type { Entry, Outbox } from "./outbox.js";
-import { Refused } from "./refusal.js";
+import type { Entry } from "./lane.js";
+import { fromEntry, fromInfo, type MessageInfo } from "./messages.js";
+import type { Outbox } from "./outbox.js";
 import type { Change, Events, Message } from "./types.js";
-import { conversationOf } from "./types.js";
-import type { Typing } from "./typing.js";
 
 /** A line of the server's list. */
 export interface ConversationInfo {
@@ -34,8 +25,6 @@ export interface Mender {
   hole(conversation: Conversation): void;
   /** Something is known too little about. */
   askHeads(): void;
-  /** A page of what was missed is complete. */
-  pageDone(hasMore: boolean): void;
   /** Something happened. */
   active(): void;
 }
@@ -43,7 +32,7 @@ export interface Mender {
 /** Puts everything that arrives, pushed or pulled, into its conversation, and tells the app once. */
 export class Inbox {
   readonly conversations = new Map<string, Conversation>();
-  mender: Mender = { hole() {}, askHeads() {}, pageDone() {}, active() {} };
+  mender: Mender = { hole() {}, askHeads() {}, active() {} };
   /** Told as sending or as a preview: when they get their place that is no new message. */
   private readonly shown = new Set<string>();
   private readonly touched = new Set<Conversation>();
@@ -53,7 +42,6 @@ export class Inbox {
     private readonly events: Emitter<Events>,
     private readonly outbox: Outbox,
     private readonly acks: Acks,
-    private readonly typing: Typing,
     private readonly keep: number,
   ) {}
 
@@ -73,42 +61,6 @@ export class Inbox {
     conversation.outgoing.set(entry.clientMsgId, message);
     this.touch(conversation);
     return message;
-  }
-
-  hear(frame: ServerFrame): void {
-    switch (frame.type) {
-      case "SINGLE_CHAT":
-      case "GROUP_CHAT":
-        return this.hearChat(frame);
-      case "ACK":
-        return this.hearAck(frame);
-      case "MESSAGE_REVOKED":
-      case "GROUP_CHANGED":
-        return this.hearChange(frame);
-      case "ERROR":
-        return this.hearError(frame);
-      case "GROUP_NOTIFY":
-        return this.expect(this.open(frame.conversationId), Number(frame.msgSeq));
-      case "RESEND_DONE":
-        return this.mender.pageDone(frame.hasMore);
-      case "TYPING": {
-        const target = frame.groupId === undefined ? { to: frame.from } : { groupId: frame.groupId };
-        return this.typing.hear(conversationOf(this.me, target), frame.from);
-      }
-      case "CONVERSATION_SETTINGS":
-        this.open(frame.conversationId).receive = frame.receive;
-        this.touch(this.open(frame.conversationId));
-        return this.mender.askHeads(); // whether it is pinned, the frame does not say
-      case "GROUP_JOIN_REQUEST": {
-        const { groupId, from: userId, serverMsgId: requestId, body: message } = frame;
-        return this.events.emit("joinRequest", { groupId, userId, requestId, message });
-      }
-      case "GROUP_JOIN_DECISION": {
-        const { groupId, from: by, serverMsgId: requestId } = frame;
-        const accepted = frame.body === "ACCEPTED";
-        return this.events.emit("joinDecision", { groupId, by, requestId, accepted });
-      }
-    }
   }
 
   /** Takes a message that has its place, wherever it comes from. */
@@ -195,101 +147,8 @@ export class Inbox {
     });
   }
 
-  private hearChat(frame: ChatFrame): void {
-    const message = fromFrame(frame, this.me);
-    this.typing.stop(message.conversationId, message.from);
-    if (message.state !== "preview") return this.take(message);
-    const conversation = this.open(message.conversationId);
-    const isKnown =
-      conversation.previews.has(message.serverMsgId) ||
-      conversation.held.find(message.serverMsgId) !== undefined ||
-      (message.mine && conversation.outgoing.has(message.clientMsgId)) ||
-      conversation.arrived.early().some((early) => early.serverMsgId === message.serverMsgId);
-    if (isKnown) return;
-    conversation.previews.set(message.serverMsgId, message);
-    this.events.emit("message", message);
-    this.touch(conversation);
-  }
-
-  private hearAck(frame: AckFrame): void {
-    const conversation = this.open(frame.conversationId);
-    switch (frame.ackType) {
-      case "accepted":
-        return this.hearAccepted(conversation, frame);
-      case "saved":
-        return this.hearSaved(conversation, frame);
-      case "dropped":
-        return this.hearDropped(conversation, frame);
-      case "revoked":
-        return this.recall(conversation, frame.serverMsgId);
-      case "delivered":
-      case "read":
-        return this.hearReceipt(conversation, frame, frame.ackType);
-    }
-  }
-
-  private hearAccepted(conversation: Conversation, frame: AckFrame): void {
-    const { clientMsgId = "", serverMsgId } = frame;
-    const message = conversation.outgoing.get(clientMsgId);
-    if (this.outbox.accepted(conversation.id, clientMsgId) === undefined) return;
-    if (message === undefined || message.state !== "sending") return;
-    const accepted: Message = { ...message, serverMsgId, state: "accepted" };
-    conversation.outgoing.set(clientMsgId, accepted);
-    this.events.emit("update", accepted);
-    this.touch(conversation);
-  }
-
-  private hearSaved(conversation: Conversation, frame: AckFrame): void {
-    const { clientMsgId = "", serverMsgId } = frame;
-    const place = { serverMsgId, seq: Number(frame.msgSeq), at: frame.ts ?? 0 };
-    const isOurs = frame.from === undefined || frame.from === this.me;
-    const waiting = isOurs ? conversation.outgoing.get(clientMsgId) : undefined;
-    const preview = conversation.previews.get(serverMsgId);
-    if (waiting !== undefined) {
-      this.outbox.answered(conversation.id, clientMsgId);
-      this.take({ ...waiting, ...place, body: frame.body ?? waiting.body, state: "saved" });
-    } else if (preview !== undefined) {
-      this.take({ ...preview, ...place, state: preview.mine ? "saved" : "received" });
-    } else {
-      this.expect(conversation, place.seq);
-    }
-  }
-
-  private hearDropped(conversation: Conversation, frame: AckFrame): void {
-    const preview = conversation.previews.get(frame.serverMsgId);
-    if (preview === undefined) return;
-    conversation.previews.delete(frame.serverMsgId);
-    const { conversationId, clientMsgId, serverMsgId } = preview;
-    this.events.emit("removed", { conversationId, clientMsgId, serverMsgId });
-    this.touch(conversation);
-  }
-
-  private hearReceipt(
-    conversation: Conversation,
-    frame: AckFrame,
-    kind: "delivered" | "read",
-  ): void {
-    const [userId, seq] = [frame.from ?? "", Number(frame.msgSeq)];
-    if (userId !== this.me) {
-      this.receipt(conversation, kind, seq);
-      this.events.emit("receipt", { conversationId: conversation.id, userId, kind, seq });
-    } else if (kind === "read") {
-      conversation.readTo(seq);
-      conversation.ackedRead = Math.max(conversation.ackedRead, seq);
-    }
-    this.touch(conversation);
-  }
-
-  private hearChange(frame: RevokedFrame | GroupChangedFrame): void {
-    this.takeChange(changeFromFrame(frame));
-  }
-
-  private hearError(frame: ServerFrame & { type: "ERROR" }): void {
-    if (frame.clientMsgId !== undefined) this.outbox.refused(frame.clientMsgId, frame.reason);
-    else this.events.emit("problem", new Refused(frame.reason, frame.message));
-  }
-
-  private expect(conversation: Conversation, seq: number): void {
+  /** There is something up to this place. */
+  expect(conversation: Conversation, seq: number): void {
     conversation.arrived.expect(seq);
     if (!conversation.hasBegun) this.mender.askHeads();
     else this.mender.hole(conversation);
@@ -316,7 +175,8 @@ export class Inbox {
     if (held.all.length > keep * 1.2) held.trim(keep);
   }
 
-  private receipt(conversation: Conversation, kind: "delivered" | "read", seq: number): void {
+  /** The others have received or read up to here. */
+  receipt(conversation: Conversation, kind: "delivered" | "read", seq: number): void {
     for (const message of conversation.hearReceipt(kind, seq)) this.events.emit("update", message);
   }
 }

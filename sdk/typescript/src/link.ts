@@ -74,21 +74,20 @@ export class Link {
     this.timer = undefined;
     const round = ++this.round;
     this.ears.state({ name: "connecting" });
-    let token: string;
     try {
-      token = stale === undefined ? await this.tokens.token() : await this.tokens.renew(stale);
-      await this.ears.prepare();
+      const { tokens, ears } = this;
+      const token = await (stale === undefined ? tokens.token() : tokens.renew(stale));
+      await ears.prepare();
+      if (round !== this.round || !this.isWanted) return;
+      this.socket = new Socket(this.make, this.url, token, this.clock, this.timing, {
+        ready: (limits) => this.ready(limits),
+        frame: (frame) => ears.frame(frame),
+        closed: (code, reason) => this.closed(code, reason, token),
+      });
     } catch (error) {
       const wait = error instanceof Refused ? error.retryAfterMs : undefined;
       if (round === this.round && this.isWanted) this.later(wait, stale);
-      return;
     }
-    if (round !== this.round || !this.isWanted) return;
-    this.socket = new Socket(this.make, this.url, token, this.clock, this.timing, {
-      ready: (limits) => this.ready(limits),
-      frame: (frame) => this.ears.frame(frame),
-      closed: (code, reason) => this.closed(code, reason, token),
-    });
   }
 
   private ready(limits: Limits): void {

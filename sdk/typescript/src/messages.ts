@@ -1,7 +1,6 @@
-import type { ChatFrame, MessageType } from "./frames.js";
-import type { Entry } from "./outbox.js";
+import type { ChatFrame, GroupChangedFrame, MessageType, RevokedFrame } from "./frames.js";
+import type { Entry } from "./lane.js";
 import type { Change, Message } from "./types.js";
-import type { GroupChangedFrame, RevokedFrame } from "./frames.js";
 
 /** A message as HTTP tells it. */
 export interface MessageInfo {

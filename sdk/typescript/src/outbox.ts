@@ -1,50 +1,12 @@
 import { Backoff } from "./backoff.js";
 import type { Cancel, Clock } from "./clock.js";
 import type { Reason } from "./codes.js";
-import type { ClientFrame, Limits, MessageType } from "./frames.js";
+import type { Limits } from "./frames.js";
+import { type Entry, type Flight, Lane } from "./lane.js";
 import { Pace } from "./pace.js";
 import { mayRetry } from "./refusal.js";
 import type { Store } from "./storage.js";
 import type { Timing } from "./timing.js";
-
-/** Something to be said, until the server has saved or refused it. */
-export interface Entry {
-  /** In the order of sending, over all conversations and reloads. */
-  order: number;
-  clientMsgId: string;
-  conversationId: string;
-  address: { to: string } | { groupId: string };
-  type: MessageType;
-  body: string;
-  extra?: Record<string, string>;
-  mentions?: string[];
-  replyTo?: string;
-  at: number;
-  /** Why it was refused for good; it then waits for the app. */
-  reason?: Reason;
-}
-
-/** An entry on its way. */
-interface Flight {
-  entry: Entry;
-  frame: string;
-  /** When and as how manyeth frame it was written; 0 if it is to be written (again). */
-  writtenAt: number;
-  writtenAs: number;
-  /** How often on this connection. */
-  tries: number;
-}
-
-/** What is unanswered of one conversation, in order. */
-interface Lane {
-  flights: Map<string, Flight>;
-  /** Rounds without any answer. */
-  silences: number;
-  timer?: Cancel | undefined;
-  /** The server is busy: until then nothing is written. */
-  paused?: Cancel | undefined;
-  busy: Backoff;
-}
 
 const LONGEST_SILENCE_MS = 30_000;
 
@@ -55,7 +17,7 @@ const LONGEST_SILENCE_MS = 30_000;
 export class Outbox {
   private readonly lanes = new Map<string, Lane>();
   private readonly refusedOnes = new Map<string, Entry>();
-  private readonly pace: Pace;
+  private readonly sends: Pace;
   private isOnline = false;
   private frameBytesMax = Number.POSITIVE_INFINITY;
   private written = 0;
@@ -75,14 +37,16 @@ export class Outbox {
     private readonly frames: Pace,
     private readonly write: (text: string) => boolean,
   ) {
-    this.pace = new Pace(clock);
+    this.sends = new Pace(clock);
   }
 
-  /** What an earlier run left behind, in order. */
+  /** What an earlier run left behind, in order; what was said since comes after it. */
   async load(): Promise<Entry[]> {
-    const kept = await this.store.list(this.key(""));
+    const kept = await this.store.list(`outbox/${this.userId}/`);
     const entries = kept.map(([, entry]) => entry as Entry);
-    for (const entry of entries) {
+    const since = [...this.lanes.values()].flatMap(({ flights }) => [...flights.values()]);
+    this.lanes.clear();
+    for (const entry of [...entries, ...since.map((flight) => flight.entry)]) {
       this.order = Math.max(this.order, entry.order);
       if (entry.reason === undefined) this.enter(entry);
       else this.refusedOnes.set(entry.clientMsgId, entry);
@@ -90,11 +54,11 @@ export class Outbox {
     return entries;
   }
 
-  /** Takes something to say; it is kept before anybody else hears of it. */
+  /** Takes something to say, and keeps it. */
   add(draft: Omit<Entry, "order">): Entry {
     this.order = Math.max(this.order + 1, this.clock.now() * 1000);
     const entry = { ...draft, order: this.order };
-    void this.store.set(this.key(entry.order), entry);
+    void this.store.set(this.key(entry), entry);
     this.enter(entry);
     this.pump();
     return entry;
@@ -103,12 +67,9 @@ export class Outbox {
   /** A new connection: everything unanswered goes again. */
   online(limits: Limits): void {
     this.isOnline = true;
-    this.pace.limit(limits.userSendsPerSecond);
+    this.sends.limit(limits.userSendsPerSecond);
     this.frameBytesMax = limits.frameBytesMax;
-    for (const lane of this.lanes.values()) {
-      this.again(lane);
-      for (const flight of lane.flights.values()) flight.tries = 0;
-    }
+    for (const lane of this.lanes.values()) lane.anew();
     this.pump();
   }
 
@@ -116,7 +77,14 @@ export class Outbox {
     this.isOnline = false;
     this.pacing?.();
     this.pacing = undefined;
-    for (const lane of this.lanes.values()) this.rest(lane);
+    for (const lane of this.lanes.values()) lane.rest();
+  }
+
+  /** The connection answered: what it should have answered before got lost. */
+  answered(conversationId: string, clientMsgId: string): void {
+    const lane = this.lanes.get(conversationId);
+    const flight = lane?.flights.get(clientMsgId);
+    if (flight !== undefined) lane?.answered(flight);
   }
 
   /** Taken, but not on disk: it stays, and is asked after if nothing more is heard. */
@@ -141,41 +109,24 @@ export class Outbox {
     return flight.entry;
   }
 
-  /**
-   * The connection answered this one. It answers in order: what was written before and is not
-   * answered got lost, and goes again at once. Of one that was written twice nobody knows which
-   * time is answered, so it proves nothing.
-   */
-  answered(conversationId: string, clientMsgId: string): void {
-    const lane = this.lanes.get(conversationId);
-    const proof = lane?.flights.get(clientMsgId);
-    if (lane === undefined || proof === undefined || proof.tries !== 1) return;
-    for (const flight of this.foremost(lane)) {
-      if (flight.writtenAs > 0 && flight.writtenAs < proof.writtenAs) flight.writtenAs = 0;
-    }
-  }
-
   /** Refused: for good, or until the server has time. */
   refused(clientMsgId: string, reason: Reason): void {
-    const found = this.find(clientMsgId);
-    if (found === undefined) return;
-    const { lane, flight } = found;
+    const lane = [...this.lanes.values()].find(({ flights }) => flights.has(clientMsgId));
+    const flight = lane?.flights.get(clientMsgId);
+    if (lane === undefined || flight === undefined) return;
     lane.silences = 0;
-    if (mayRetry(reason)) {
-      this.pause(lane);
-    } else {
-      this.finish(lane, flight.entry, reason);
-      this.pump();
-    }
+    if (mayRetry(reason)) this.pause(lane);
+    else this.finish(lane, flight.entry, reason);
+    this.pump();
   }
 
   /** Tries a refused one again. */
   retry(clientMsgId: string): Entry | undefined {
-    const entry = this.refusedOnes.get(clientMsgId);
-    if (entry === undefined) return undefined;
+    const refused = this.refusedOnes.get(clientMsgId);
+    if (refused === undefined) return undefined;
     this.refusedOnes.delete(clientMsgId);
-    delete entry.reason;
-    void this.store.set(this.key(entry.order), entry);
+    const { reason: _, ...entry } = refused;
+    void this.store.set(this.key(entry), entry);
     this.enter(entry);
     this.pump();
     return entry;
@@ -186,38 +137,33 @@ export class Outbox {
     const entry = this.refusedOnes.get(clientMsgId);
     if (entry === undefined) return undefined;
     this.refusedOnes.delete(clientMsgId);
-    void this.store.delete(this.key(entry.order));
+    void this.store.delete(this.key(entry));
     return entry;
   }
 
   /** How many wait for an answer. */
   get size(): number {
-    let size = 0;
-    for (const lane of this.lanes.values()) size += lane.flights.size;
-    return size;
+    return [...this.lanes.values()].reduce((sum, { flights }) => sum + flights.size, 0);
   }
 
-  private key(order: number | ""): string {
-    return `outbox/${this.userId}/${order === "" ? "" : String(order).padStart(17, "0")}`;
+  /** Sorts by order. The name keeps two tabs apart that share a store. */
+  private key({ order, clientMsgId }: Entry): string {
+    return `outbox/${this.userId}/${String(order).padStart(17, "0")}-${clientMsgId}`;
   }
 
   private enter(entry: Entry): void {
-    let lane = this.lanes.get(entry.conversationId);
-    if (lane === undefined) {
-      const { backoffBaseMs: baseMs, backoffMaxMs: maxMs } = this.timing;
-      const busy = new Backoff(this.clock, { baseMs, maxMs });
-      lane = { flights: new Map(), silences: 0, busy };
-      this.lanes.set(entry.conversationId, lane);
-    }
-    const frame = JSON.stringify(frameOf(entry));
-    lane.flights.set(entry.clientMsgId, { entry, frame, writtenAt: 0, writtenAs: 0, tries: 0 });
+    const { backoffBaseMs: baseMs, backoffMaxMs: maxMs, sendWindow } = this.timing;
+    const known = this.lanes.get(entry.conversationId);
+    const lane = known ?? new Lane(sendWindow, new Backoff(this.clock, { baseMs, maxMs }));
+    this.lanes.set(entry.conversationId, lane);
+    lane.enter(entry);
   }
 
   private leave(lane: Lane, entry: Entry): void {
     lane.flights.delete(entry.clientMsgId);
-    void this.store.delete(this.key(entry.order));
+    void this.store.delete(this.key(entry));
     if (lane.flights.size > 0) return;
-    this.rest(lane);
+    lane.rest();
     this.lanes.delete(entry.conversationId);
   }
 
@@ -225,32 +171,12 @@ export class Outbox {
     this.leave(lane, entry);
     const refused = { ...entry, reason };
     this.refusedOnes.set(entry.clientMsgId, refused);
-    void this.store.set(this.key(entry.order), refused);
+    void this.store.set(this.key(entry), refused);
     this.onRefused(refused, reason);
   }
 
-  private find(clientMsgId: string): { lane: Lane; flight: Flight } | undefined {
-    for (const lane of this.lanes.values()) {
-      const flight = lane.flights.get(clientMsgId);
-      if (flight !== undefined) return { lane, flight };
-    }
-    return undefined;
-  }
-
-  /** Marks everything of a conversation to be written again. */
-  private again(lane: Lane): void {
-    this.rest(lane);
-    for (const flight of lane.flights.values()) flight.writtenAs = 0;
-  }
-
-  private rest(lane: Lane): void {
-    lane.timer?.();
-    lane.paused?.();
-    lane.timer = lane.paused = undefined;
-  }
-
   private pause(lane: Lane): void {
-    this.again(lane);
+    lane.again();
     lane.paused = this.clock.after(lane.busy.next(this.timing.backoffBaseMs), () => {
       lane.paused = undefined;
       this.pump();
@@ -263,43 +189,23 @@ export class Outbox {
     const lanes = [...this.lanes.values()];
     for (let idle = 0; idle < lanes.length; this.turn += 1) {
       const lane = lanes[this.turn % lanes.length] as Lane;
-      const flight = this.nextOf(lane);
+      const flight = lane.next();
       if (flight === undefined) {
         idle += 1;
         continue;
       }
       idle = 0;
-      const wait = this.frames.take() || this.pace.take();
-      if (wait > 0) {
-        this.pacing = this.clock.after(wait, () => {
-          this.pacing = undefined;
-          this.pump();
-        });
-        return;
-      }
+      const wait = this.frames.take() || this.sends.take();
+      if (wait > 0) return this.goOnAfter(wait);
       if (!this.launch(lane, flight)) return;
     }
   }
 
-  private nextOf(lane: Lane): Flight | undefined {
-    if (lane.paused !== undefined) return undefined;
-    for (const flight of this.foremost(lane)) if (flight.writtenAs === 0) return flight;
-    return undefined;
-  }
-
-  /** Those that may be on the wire. */
-  private *foremost(lane: Lane): Generator<Flight> {
-    let left = this.timing.sendWindow;
-    for (const flight of lane.flights.values()) {
-      if (left === 0) return;
-      left -= 1;
-      yield flight;
-    }
-  }
-
-  private oldest(lane: Lane): Flight | undefined {
-    for (const flight of this.foremost(lane)) if (flight.writtenAs > 0) return flight;
-    return undefined;
+  private goOnAfter(ms: number): void {
+    this.pacing = this.clock.after(ms, () => {
+      this.pacing = undefined;
+      this.pump();
+    });
   }
 
   private launch(lane: Lane, flight: Flight): boolean {
@@ -319,38 +225,22 @@ export class Outbox {
 
   /** After a silence everything unanswered goes again, in order, and the next silence is longer. */
   private listen(lane: Lane): void {
-    if (lane.timer !== undefined) return;
+    const first = lane.oldest();
+    if (lane.timer !== undefined || first === undefined) return;
     const patience = Math.min(this.timing.silenceMs * 2 ** lane.silences, LONGEST_SILENCE_MS);
-    const first = this.oldest(lane);
-    if (first === undefined) return;
     const left = first.writtenAt + patience - this.clock.now();
     lane.timer = this.clock.after(Math.max(left, 0), () => {
       lane.timer = undefined;
-      const oldest = this.oldest(lane);
+      const oldest = lane.oldest();
       if (oldest !== undefined && this.clock.now() - oldest.writtenAt >= patience) {
         lane.silences = Math.min(lane.silences + 1, 10);
-        this.again(lane);
+        lane.again();
         this.pump();
       } else {
         this.listen(lane);
       }
     });
   }
-}
-
-function frameOf(entry: Entry): ClientFrame {
-  const { clientMsgId, body, type: msgType, extra, mentions, replyTo, address } = entry;
-  const fields = {
-    clientMsgId,
-    body,
-    msgType,
-    ...(extra && { extra }),
-    ...(mentions && { mentions }),
-    ...(replyTo !== undefined && { replyToServerMsgId: replyTo }),
-  };
-  return "to" in address
-    ? { type: "SINGLE_CHAT", ...address, ...fields }
-    : { type: "GROUP_CHAT", ...address, ...fields };
 }
 
 function fits(text: string, bytes: number): boolean {

@@ -25,6 +25,7 @@ export class Sync implements Mender {
   private isAsking = false;
   private asksAgain = false;
   private lastActive = 0;
+  private namesAt = 0;
   private heads: Cancel | undefined;
   private quiet: Cancel | undefined;
   /** Holes that may close by themselves, and holes that are being pulled. */
@@ -58,7 +59,9 @@ export class Sync implements Mender {
       await this.compare();
       const behind = [...this.inbox.conversations.values()].filter((one) => this.isBehind(one));
       if (behind.length > 0) this.send({ type: "RESEND", cursors: cursorsOf(behind) });
-      await this.learnNames();
+      // It also tells how far others have read. A line that breaks often does not ask for it often.
+      const isOld = this.clock.now() - this.namesAt > this.timing.headsEveryMs;
+      if (isOld || this.isNameless()) await this.learnNames();
     });
   }
 
@@ -121,8 +124,7 @@ export class Sync implements Mender {
     return conversation.takeOlder(missing.map((info) => fromInfo(info, this.me)));
   }
 
-  private isBehind({ receive, arrived, changes }: Conversation): boolean {
-    if (receive === "blocked") return false; // nothing is pushed, so nothing is pulled unasked
+  private isBehind({ arrived, changes }: Conversation): boolean {
     return arrived.hole() !== undefined || changes.hole() !== undefined;
   }
 
@@ -135,10 +137,11 @@ export class Sync implements Mender {
 
   private async review(): Promise<void> {
     await this.compare();
-    const isNameless = [...this.inbox.conversations.values()].some(
-      (one) => one.hasBegun && !one.hasInfo,
-    );
-    if (isNameless) await this.learnNames();
+    if (this.isNameless()) await this.learnNames();
+  }
+
+  private isNameless(): boolean {
+    return [...this.inbox.conversations.values()].some((one) => one.hasBegun && !one.hasInfo);
   }
 
   /** One look at the heads at a time; the next one is planned when it is done. */
@@ -184,6 +187,7 @@ export class Sync implements Mender {
     const query = { with_last_message: true, limit: HEADS_PAGE };
     const { list } = await this.http.get<{ list: ConversationInfo[] }>(path, query);
     this.inbox.hearInfos(list);
+    this.namesAt = this.clock.now();
     // Beyond the first thousand nobody looks.
     for (const one of this.inbox.conversations.values()) if (one.hasBegun) one.hasInfo = true;
   }

@@ -1,6 +1,7 @@
 import { beforeEach, expect, test } from "vitest";
 
-import { type Entry, Outbox } from "../src/outbox.js";
+import type { Entry } from "../src/lane.js";
+import { Outbox } from "../src/outbox.js";
 import { Pace } from "../src/pace.js";
 import { MemoryStore } from "../src/storage.js";
 import { defaultTiming } from "../src/timing.js";
