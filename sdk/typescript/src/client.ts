@@ -5,6 +5,7 @@ import { Emitter, type Off } from "./events.js";
 import { Groups } from "./groups.js";
 import { Http } from "./http.js";
 import { Link } from "./link.js";
+import type { ClientOptions } from "./options.js";
 import { watchPage } from "./page.js";
 import { type NewUser, People, type User } from "./people.js";
 import { Refused } from "./refusal.js";
@@ -24,22 +25,6 @@ import {
   type State,
   type Target,
 } from "./types.js";
-
-export interface ClientOptions {
-  /** The server, such as `https://chat.example.com`. */
-  url: string;
-  /** In Node before version 22: the class of the package `ws`. */
-  webSocket?: SocketClass;
-  fetch?: typeof globalThis.fetch;
-  /** Where the sign-in and unsent messages survive a reload: IndexedDB in browsers, else memory. */
-  store?: Store;
-  /** 1 iOS, 2 Android, 3 Windows, 4 macOS, 5 Web (the default). */
-  platform?: number;
-  /** About so many messages of a conversation stay in memory; older ones are loaded again. */
-  keep?: number;
-  timing?: Partial<Timing>;
-  clock?: Clock;
-}
 
 const KEEP = 5_000;
 
@@ -163,34 +148,17 @@ export class Client {
   }
 
   conversation(target: Target): ConversationLine | undefined {
-    return this.find(target)?.line();
+    return this.desk?.find(target)?.line();
   }
 
   /** The messages that are on this device, in order, and those without a place at the end. */
   messages(target: Target): Message[] {
-    return this.find(target)?.list() ?? [];
+    return this.desk?.find(target)?.list() ?? [];
   }
 
   /** Says something. It is on its way until it is saved or refused, whatever happens between. */
   send(target: Target, content: string | Content, options: SendOptions = {}): Message {
-    const { me, inbox, outbox, events } = this.open();
-    const { body, type = "TEXT", extra } = typeof content === "string" ? { body: content } : content;
-    const conversationId = conversationOf(me, target);
-    const entry = {
-      clientMsgId: newName(),
-      conversationId,
-      address: addressOf(me, conversationId),
-      type,
-      body,
-      ...(extra && { extra }),
-      ...(options.mentions && { mentions: options.mentions }),
-      ...(options.replyTo !== undefined && { replyTo: options.replyTo }),
-      at: this.clock.now(),
-    };
-    const message = inbox.sending({ ...entry, order: 0 });
-    events.emit("message", message);
-    outbox.add(entry);
-    return message;
+    return this.open().send(target, typeof content === "string" ? { body: content } : content, options);
   }
 
   /** Resolves when a message that was sent is saved, rejects if it is refused. */
@@ -211,55 +179,28 @@ export class Client {
 
   /** Tries a refused message again. */
   retry(clientMsgId: string): void {
-    const { inbox, outbox, events } = this.open();
-    const entry = outbox.retry(clientMsgId);
-    if (entry !== undefined) events.emit("update", inbox.sending(entry));
+    this.open().retry(clientMsgId);
   }
 
   /** Forgets a refused message. */
   discard(clientMsgId: string): void {
-    const { inbox, outbox, events } = this.open();
-    const entry = outbox.discard(clientMsgId);
-    if (entry === undefined) return;
-    const { conversationId } = entry;
-    const conversation = inbox.open(conversationId);
-    conversation.outgoing.delete(clientMsgId);
-    inbox.touch(conversation);
-    events.emit("removed", { conversationId, clientMsgId, serverMsgId: "" });
+    this.open().discard(clientMsgId);
   }
 
   /** You have read up to this place, or everything that is here. */
   markRead(target: Target, seq?: number): void {
-    const { inbox, acks, sync } = this.open();
-    const conversation = this.find(target);
-    if (conversation === undefined) return;
-    const upTo = Math.min(seq ?? conversation.held.last, conversation.held.last);
-    conversation.readTo(upTo);
-    inbox.touch(conversation);
-    if (upTo >= conversation.held.first) return acks.soon(conversation);
-    // It is not here, so nobody can name it: the place itself will do.
-    const body = { conversation_id: conversation.id, read_seq: upTo };
-    this.http.post("/conversation/mark_read", body).then(
-      () => sync.askHeads(),
-      (error: Error) => this.events.emit("problem", error),
-    );
+    this.open().markRead(target, seq);
   }
 
   /** Brings older messages; none if there are none. */
-  async loadOlder(target: Target, limit = 50): Promise<Message[]> {
-    const conversation = this.find(target);
-    if (conversation === undefined) return [];
-    const found = await this.open().sync.older(conversation, limit);
-    this.desk?.inbox.touch(conversation);
-    return found;
+  loadOlder(target: Target, limit = 50): Promise<Message[]> {
+    return this.open().loadOlder(target, limit);
   }
 
   /** Takes a message back, for everybody. */
   async recall(serverMsgId: string): Promise<void> {
     await this.http.post("/msg/recall", { server_msg_id: serverMsgId });
-    for (const conversation of this.desk?.inbox.conversations.values() ?? []) {
-      if (conversation.held.find(serverMsgId)) this.desk?.inbox.recall(conversation, serverMsgId);
-    }
+    this.desk?.recalled(serverMsgId);
   }
 
   /** Who has read a message. */
@@ -286,26 +227,12 @@ export class Client {
   }
 
   async pin(target: Target, pinned: boolean): Promise<void> {
-    await this.choose(target, { is_pinned: pinned });
+    await this.open().choose(target, { is_pinned: pinned });
   }
 
   async receive(target: Target, receive: Receive): Promise<void> {
     const option = ["normal", "silent", "blocked"].indexOf(receive);
-    await this.choose(target, { recv_msg_opt: option });
-  }
-
-  private async choose(target: Target, choice: object): Promise<void> {
-    const { me, inbox, sync } = this.open();
-    const conversation = inbox.open(conversationOf(me, target));
-    const body = { conversation_id: conversation.id, ...choice };
-    const now = await this.http.put<{ is_pinned: boolean; recv_msg_opt: 0 | 1 | 2 }>(
-      "/conversation/update",
-      body,
-    );
-    conversation.pinned = now.is_pinned;
-    conversation.receive = (["normal", "silent", "blocked"] as const)[now.recv_msg_opt];
-    inbox.touch(conversation);
-    sync.hole(conversation); // what was not wanted before
+    await this.open().choose(target, { recv_msg_opt: option });
   }
 
   private linkTo(url: string, given: SocketClass | undefined): Link {
@@ -352,14 +279,4 @@ export class Client {
     if (this.desk === undefined) throw new Refused("missing_token");
     return this.desk;
   }
-
-  private find(target: Target) {
-    return this.desk?.find(conversationOf(this.desk.me, target));
-  }
-}
-
-/** 128 bits of chance. `crypto.randomUUID` does not exist on pages without TLS. */
-function newName(): string {
-  const bytes = crypto.getRandomValues(new Uint8Array(16));
-  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
 }

@@ -25,7 +25,7 @@ export interface Head {
   updated_at: number;
 }
 
-const RECEIVE: readonly Receive[] = ["normal", "silent", "blocked"];
+const RECEIVE = ["normal", "silent", "blocked"] as const;
 
 /** One conversation as this device knows it. Pure state: it asks nobody and tells nobody. */
 export class Conversation {
@@ -48,6 +48,8 @@ export class Conversation {
   /** Ours on their way, and others' without a place. */
   readonly outgoing = new Map<string, Message>();
   readonly previews = new Map<string, Message>();
+  /** What had been delivered when this device came: history, no news. */
+  oldUpTo = 0;
   /** Whether its name is known. */
   hasInfo = false;
   /** What was told the server, so that it is told once. */
@@ -114,8 +116,7 @@ export class Conversation {
 
   /** Compares with what the server has; what is now in order, if a new window let it be. */
   hearHead(head: Head): Message[] {
-    this.pinned = head.is_pinned;
-    this.receive = RECEIVE[head.recv_msg_opt] ?? "normal";
+    this.choose(head.is_pinned, head.recv_msg_opt);
     this.active = head.is_active;
     this.updatedAt = Math.max(this.updatedAt, head.updated_at);
     const ready = this.reopen(head.min_seq, head.min_change_seq);
@@ -130,6 +131,11 @@ export class Conversation {
     this.ackedDelivered = head.delivered_seq;
     this.ackedRead = head.read_seq;
     return ready;
+  }
+
+  choose(pinned: boolean, receive: 0 | 1 | 2): void {
+    this.pinned = pinned;
+    this.receive = RECEIVE[receive];
   }
 
   get readForSure(): number {

@@ -1,5 +1,6 @@
 import { Acks } from "./acks.js";
 import type { Clock } from "./clock.js";
+import type { Conversation } from "./conversation.js";
 import { Ear } from "./ear.js";
 import type { Emitter } from "./events.js";
 import type { Limits, ServerFrame } from "./frames.js";
@@ -11,7 +12,15 @@ import { Pace } from "./pace.js";
 import type { Store } from "./storage.js";
 import { Sync } from "./sync.js";
 import type { Timing } from "./timing.js";
-import type { Events } from "./types.js";
+import {
+  addressOf,
+  type Content,
+  conversationOf,
+  type Events,
+  type Message,
+  type SendOptions,
+  type Target,
+} from "./types.js";
 import { Typing } from "./typing.js";
 
 /** Everything that belongs to one person on this device, from signing in to signing out. */
@@ -28,10 +37,10 @@ export class Desk {
   constructor(
     readonly me: string,
     readonly events: Emitter<Events>,
-    clock: Clock,
+    private readonly clock: Clock,
     timing: Timing,
     store: Store,
-    http: Http,
+    private readonly http: Http,
     link: Link,
     keep: number,
   ) {
@@ -80,8 +89,83 @@ export class Desk {
     this.ear.hear(frame);
   }
 
-  find(conversationId: string) {
-    return this.inbox.conversations.get(conversationId);
+  find(target: Target): Conversation | undefined {
+    return this.inbox.conversations.get(conversationOf(this.me, target));
+  }
+
+  send(target: Target, content: Content, options: SendOptions): Message {
+    const conversationId = conversationOf(this.me, target);
+    const { body, type = "TEXT", extra } = content;
+    const { mentions, replyTo } = options;
+    const draft = {
+      clientMsgId: newName(),
+      conversationId,
+      address: addressOf(this.me, conversationId),
+      type,
+      body,
+      ...(extra && { extra }),
+      ...(mentions && { mentions }),
+      ...(replyTo !== undefined && { replyTo }),
+      at: this.clock.now(),
+    };
+    const message = this.inbox.sending({ ...draft, order: 0 });
+    this.events.emit("message", message);
+    this.outbox.add(draft);
+    return message;
+  }
+
+  retry(clientMsgId: string): void {
+    const entry = this.outbox.retry(clientMsgId);
+    if (entry !== undefined) this.events.emit("update", this.inbox.sending(entry));
+  }
+
+  discard(clientMsgId: string): void {
+    const entry = this.outbox.discard(clientMsgId);
+    if (entry === undefined) return;
+    const { conversationId } = entry;
+    const conversation = this.inbox.open(conversationId);
+    conversation.outgoing.delete(clientMsgId);
+    this.inbox.touch(conversation);
+    this.events.emit("removed", { conversationId, clientMsgId, serverMsgId: "" });
+  }
+
+  markRead(target: Target, seq?: number): void {
+    const conversation = this.find(target);
+    if (conversation === undefined) return;
+    const upTo = Math.min(seq ?? conversation.held.last, conversation.held.last);
+    conversation.readTo(upTo);
+    this.inbox.touch(conversation);
+    if (upTo >= conversation.held.first) return this.acks.soon(conversation);
+    // It is not here, so nobody can name it: the place itself will do.
+    const body = { conversation_id: conversation.id, read_seq: upTo };
+    this.http.post("/conversation/mark_read", body).then(
+      () => this.sync.askHeads(),
+      (error: Error) => this.events.emit("problem", error),
+    );
+  }
+
+  async loadOlder(target: Target, limit: number): Promise<Message[]> {
+    const conversation = this.find(target);
+    if (conversation === undefined) return [];
+    const found = await this.sync.older(conversation, limit);
+    this.inbox.touch(conversation);
+    return found;
+  }
+
+  /** It is taken back; the others hear of it from the server. */
+  recalled(serverMsgId: string): void {
+    for (const conversation of this.inbox.conversations.values()) {
+      if (conversation.held.find(serverMsgId)) this.inbox.recall(conversation, serverMsgId);
+    }
+  }
+
+  async choose(target: Target, choice: object): Promise<void> {
+    const conversation = this.inbox.open(conversationOf(this.me, target));
+    const body = { conversation_id: conversation.id, ...choice };
+    const path = "/conversation/update";
+    const now = await this.http.put<{ is_pinned: boolean; recv_msg_opt: 0 | 1 | 2 }>(path, body);
+    conversation.choose(now.is_pinned, now.recv_msg_opt);
+    this.inbox.touch(conversation);
   }
 
   private async load(): Promise<void> {
@@ -91,4 +175,10 @@ export class Desk {
       if (!isTold) this.events.emit("message", this.inbox.sending(entry));
     }
   }
+}
+
+/** 128 bits of chance. `crypto.randomUUID` does not exist on pages without TLS. */
+function newName(): string {
+  const bytes = crypto.getRandomValues(new Uint8Array(16));
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
 }

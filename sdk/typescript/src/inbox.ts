@@ -163,7 +163,8 @@ export class Inbox {
 
   private tell(conversation: Conversation, message: Message): void {
     const isShown = this.shown.delete(message.serverMsgId);
-    this.events.emit(isShown ? "update" : "message", message);
+    if (isShown) this.events.emit("update", message);
+    else if (message.seq > conversation.oldUpTo) this.events.emit("message", message);
     if (message.mine) return;
     this.acks.soon(conversation);
     // Whoever answers has read what came before.
@@ -187,6 +188,7 @@ export class Inbox {
  */
 function begin(conversation: Conversation, head: Head): Message[] {
   const after = Math.max(head.min_seq - 1, Math.min(head.delivered_seq, head.max_seq - 1), 0);
+  conversation.oldUpTo = head.delivered_seq;
   const isNew = head.delivered_seq < head.min_seq && head.change_seq - head.min_change_seq < 100;
   return conversation.begin(after, isNew ? head.min_change_seq - 1 : head.change_seq);
 }

@@ -1,9 +1,10 @@
-export { Client, type ClientOptions } from "./client.js";
+export { Client } from "./client.js";
 export { type Cancel, type Clock, wallClock } from "./clock.js";
 export { type Code, codes, type Reason } from "./codes.js";
 export type { Off } from "./events.js";
 export type { Limits, MessageType } from "./frames.js";
 export * from "./groups.js";
+export type { ClientOptions } from "./options.js";
 export type { NewUser, Presence, User } from "./people.js";
 export { Refused, Unreachable } from "./refusal.js";
 export type { SocketClass, SocketLike } from "./socket.js";

@@ -30,6 +30,7 @@ export class Socket {
   private readonly socket: SocketLike;
   private isReady = false;
   private isOver = false;
+  private pingAfterMs: number;
   private timer: Cancel;
   /** Why the server ends the connection, if its close frame does not arrive. */
   private lastWord: string | undefined;
@@ -43,6 +44,7 @@ export class Socket {
     private readonly ears: SocketEars,
   ) {
     this.socket = new make(url);
+    this.pingAfterMs = timing.pingAfterMs;
     this.timer = clock.after(timing.connectTimeoutMs, () => this.over(1006, "no welcome"));
     this.socket.onopen = () => this.send({ type: "AUTH", token: this.token });
     this.socket.onmessage = (event: { data: unknown }) => this.hear(event.data);
@@ -84,6 +86,7 @@ export class Socket {
       case "AUTH_OK":
         if (this.isReady) return; // the answer to REAUTH
         this.isReady = true;
+        this.pingAfterMs = Math.min(this.pingAfterMs, (frame.limits.idleTimeoutMs || 90_000) / 3);
         this.watch();
         this.ears.ready(frame.limits);
         return;
@@ -100,10 +103,10 @@ export class Socket {
 
   /** After a time of silence asks whether somebody is there. Any frame is an answer. */
   private watch(): void {
-    const { pingAfterMs, pongTimeoutMs } = this.timing;
     this.timer();
-    this.timer = this.clock.after(pingAfterMs, () => {
+    this.timer = this.clock.after(this.pingAfterMs, () => {
       this.send({ type: "PING" });
+      const { pongTimeoutMs } = this.timing;
       this.timer = this.clock.after(pongTimeoutMs, () => this.over(1006, "no answer"));
     });
   }

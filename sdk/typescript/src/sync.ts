@@ -12,6 +12,7 @@ import type { Timing } from "./timing.js";
 const CURSORS_MAX = 500;
 const PAGE = 100;
 const HEADS_PAGE = 1000;
+const FEW = 3;
 
 interface Pulled {
   messages: MessageInfo[];
@@ -61,7 +62,7 @@ export class Sync implements Mender {
       if (behind.length > 0) this.send({ type: "RESEND", cursors: cursorsOf(behind) });
       // It also tells how far others have read. A line that breaks often does not ask for it often.
       const isOld = this.clock.now() - this.namesAt > this.timing.headsEveryMs;
-      if (isOld || this.isNameless()) await this.learnNames();
+      await (isOld ? this.learnNames() : this.learnNew());
     });
   }
 
@@ -137,11 +138,7 @@ export class Sync implements Mender {
 
   private async review(): Promise<void> {
     await this.compare();
-    if (this.isNameless()) await this.learnNames();
-  }
-
-  private isNameless(): boolean {
-    return [...this.inbox.conversations.values()].some((one) => one.hasBegun && !one.hasInfo);
+    await this.learnNew();
   }
 
   /** One look at the heads at a time; the next one is planned when it is done. */
@@ -192,14 +189,33 @@ export class Sync implements Mender {
     for (const one of this.inbox.conversations.values()) if (one.hasBegun) one.hasInfo = true;
   }
 
+  /** The names of those that are new or have changed; many at once are asked for together. */
+  private async learnNew(): Promise<void> {
+    const all = [...this.inbox.conversations.values()];
+    const nameless = all.filter((one) => one.hasBegun && !one.hasInfo);
+    if (nameless.length > FEW) return this.learnNames();
+    for (const one of nameless) {
+      const query = { conversation_id: one.id };
+      try {
+        this.inbox.hearInfos([await this.http.get<ConversationInfo>("/conversation/info", query)]);
+      } catch (error) {
+        if (isPassing(error)) throw error;
+        one.hasInfo = true; // there is none
+      }
+    }
+  }
+
   private async fill(conversation: Conversation): Promise<void> {
     if (!this.isOnline || this.pulling.has(conversation)) return;
     this.pulling.add(conversation);
+    const at = placeOf(conversation);
     let again = 0;
     try {
       await this.fillMessages(conversation);
       await this.fillChanges(conversation);
       this.backoff.reset();
+      // What the server does not give now it does not give in a moment either.
+      if (placeOf(conversation) === at) again = this.timing.headsEveryMs;
     } catch (error) {
       again = this.waitAfter(error);
     }

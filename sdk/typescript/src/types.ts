@@ -127,7 +127,10 @@ export type State =
 /** What a client tells. */
 export interface Events {
   state: State;
-  /** There is a new message: in the order of the conversation, each once. Also own ones, when they are sent. */
+  /**
+   * There is a new message: in the order of the conversation, each once. Also own ones, when they are sent.
+   * What had been delivered before this device came is history: it is in `messages`, and no event.
+   */
   message: Message;
   /** A message changed: its state, its place, or it was taken back. */
   update: Message;

@@ -112,3 +112,18 @@ test("transfer, kick, dissolve", async () => {
   await carol.groups.dissolve(id);
   await until(() => alice.conversation({ groupId: id })?.active === false, "over");
 });
+
+test.each(["notify", "none"])("a group whose messages are not pushed: %s", async (strategy) => {
+  const quiet = await Server.start({ NEXO_GROUPS__STRATEGY: strategy });
+  try {
+    const dora = await quiet.person("dora");
+    const eve = await quiet.person("eve", { timing: { headsEveryMs: 500 } });
+    const { group_id: groupId } = await dora.groups.create({ name: "Hall", member_ids: ["eve"] });
+    for (let i = 0; i < 5; i += 1) await dora.saved(dora.send({ groupId }, `${i}`));
+    await until(() => eve.messages({ groupId }).length === 5, "all of them");
+    expect(eve.messages({ groupId }).map(({ body }) => body)).toEqual(["0", "1", "2", "3", "4"]);
+    expect(eve.conversation({ groupId })?.unread).toBe(5);
+  } finally {
+    await quiet.stop();
+  }
+});

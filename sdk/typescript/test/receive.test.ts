@@ -222,12 +222,16 @@ test("unread on a fresh device is the server's count, though only the end is her
   const line = { conversation_id: ID, peer_nickname: "You", mention_unread_count: 3 };
   world.answers["/conversation/all"] = () => ({ list: [{ ...line, last_message: info(100) }] });
   serve(100);
+  const news: number[] = [];
+  world.client.on("message", ({ seq }) => news.push(seq));
   await world.online();
   await world.clock.pass(1000);
   expect(pulls()).toBe(0);
+  expect(news).toEqual([]);
   expect(world.client.conversation(ID)).toMatchObject({ name: "You", unread: 50, mentionUnread: 3 });
   world.socket.say(push(101));
   expect(world.client.conversation(ID)?.unread).toBe(51);
+  expect(news).toEqual([101]);
   expect((await world.client.loadOlder(ID, 30)).length).toBe(30);
   expect(seqs()).toEqual(Array.from({ length: 32 }, (_, i) => 70 + i));
   expect(world.client.conversation(ID)?.unread).toBe(51);
