@@ -91,7 +91,10 @@ class Run {
     },
     disconnect: (who) => this.drivers.get(who).tell({ do: "disconnect" }),
     connect: (who) => this.drivers.get(who).tell({ do: "connect" }),
-    kill: (who) => this.drivers.get(who).kill(),
+    kill: async (who) => {
+      await this.drivers.get(who).ask({ do: "count" }); // it has heard what it was told before
+      await this.drivers.get(who).kill();
+    },
     start: (who) => this.start(who),
     wait: (ms) => new Promise((later) => setTimeout(later, ms)),
     faults: (faults) => (this.proxy.faults = faults),
