@@ -1,15 +1,15 @@
 // An echo bot: says everything back, in private and, if it is spoken to, in groups.
-// NEXO_USER=echo NEXO_PASSWORD=… node dist/examples/bot.js https://chat.example.com
-import { Client, type Message, Refused, type SocketClass } from "nexo-sdk";
+// BOT_USER=echo BOT_PASSWORD=… node dist/examples/bot.js https://chat.example.com
+import { Client, type Message, Refused } from "nexo-sdk";
 import { FileStore } from "nexo-sdk/file";
 import { WebSocket } from "ws";
 
 const [url = "http://127.0.0.1:8080"] = process.argv.slice(2);
-const { NEXO_USER: user = "echo", NEXO_PASSWORD: password = "" } = process.env;
+const { BOT_USER: user = "echo", BOT_PASSWORD: password = "" } = process.env;
 
 const bot = new Client({
   url,
-  webSocket: WebSocket as unknown as SocketClass,
+  webSocket: WebSocket,
   store: new FileStore(`${user}.store`), // a restart goes on with what was not sent
   platform: 0,
 });

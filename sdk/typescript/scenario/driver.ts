@@ -2,7 +2,7 @@
 import { createInterface } from "node:readline";
 import { parseArgs } from "node:util";
 
-import { Client, type Message, type SocketClass, type Target, type Timing } from "nexo-sdk";
+import { Client, type Message, type Target, type Timing } from "nexo-sdk";
 import { FileStore } from "nexo-sdk/file";
 import { WebSocket } from "ws";
 
@@ -20,7 +20,7 @@ const { values: given } = parseArgs({
 
 const client = new Client({
   url: given.url as string,
-  webSocket: WebSocket as unknown as SocketClass,
+  webSocket: WebSocket,
   store: new FileStore(given.store as string),
   platform: Number(given.platform),
   keep: Number.POSITIVE_INFINITY,

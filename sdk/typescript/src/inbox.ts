@@ -106,11 +106,11 @@ export class Inbox {
     this.touch(conversation);
   }
 
-  /** Compares with what the server has. */
-  hearHeads(heads: Head[]): void {
+  /** Compares with what the server has; for the first time when the device has just come. */
+  hearHeads(heads: Head[], isFirst: boolean): void {
     for (const head of heads) {
       const conversation = this.open(head.conversation_id);
-      const begun = conversation.hasBegun ? [] : begin(conversation, head);
+      const begun = conversation.hasBegun ? [] : begin(conversation, head, isFirst);
       for (const one of [...begun, ...conversation.hearHead(head)]) this.tell(conversation, one);
       this.acks.soon(conversation);
       this.mender.hole(conversation);
@@ -143,7 +143,7 @@ export class Inbox {
     queueMicrotask(() => {
       const touched = [...this.touched];
       this.touched.clear();
-      for (const one of touched) this.events.emit("conversation", one.line());
+      for (const one of touched) if (one.isThere) this.events.emit("conversation", one.line());
     });
   }
 
@@ -182,13 +182,19 @@ export class Inbox {
   }
 }
 
+/** A conversation that began while we were here is taken from its beginning, up to this length. */
+const SHORT = 200;
+
 /**
- * Where a conversation that is new to this device starts: with what nobody has received yet, and at
- * least with its last message. What is older is loaded when somebody looks.
+ * Where a conversation starts on a device that has just come: with what nobody has received yet, and
+ * at least with its last message. What is older is history, loaded when somebody looks.
  */
-function begin(conversation: Conversation, head: Head): Message[] {
-  const after = Math.max(head.min_seq - 1, Math.min(head.delivered_seq, head.max_seq - 1), 0);
-  conversation.oldUpTo = head.delivered_seq;
-  const isNew = head.delivered_seq < head.min_seq && head.change_seq - head.min_change_seq < 100;
-  return conversation.begin(after, isNew ? head.min_change_seq - 1 : head.change_seq);
+function begin(conversation: Conversation, head: Head, isFirst: boolean): Message[] {
+  const start = head.min_seq - 1;
+  const isAllNews = !isFirst && head.max_seq - start <= SHORT;
+  conversation.oldUpTo = isAllNews ? start : head.delivered_seq;
+  const known = isAllNews ? start : Math.min(head.delivered_seq, head.max_seq - 1);
+  const hasNoChanges = head.delivered_seq <= start && head.change_seq - head.min_change_seq < SHORT;
+  const changeSeq = isAllNews || hasNoChanges ? head.min_change_seq - 1 : head.change_seq;
+  return conversation.begin(Math.max(start, known), changeSeq);
 }

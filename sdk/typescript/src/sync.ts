@@ -13,6 +13,7 @@ const CURSORS_MAX = 500;
 const PAGE = 100;
 const HEADS_PAGE = 1000;
 const FEW = 3;
+const PULLS_MAX = 4;
 
 interface Pulled {
   messages: MessageInfo[];
@@ -29,6 +30,8 @@ export class Sync implements Mender {
   private namesAt = 0;
   private heads: Cancel | undefined;
   private quiet: Cancel | undefined;
+  /** A page of what was missed is on its way. */
+  private page: Cancel | undefined;
   /** Holes that may close by themselves, and holes that are being pulled. */
   private readonly waiting = new Map<Conversation, Cancel>();
   private readonly pulling = new Set<Conversation>();
@@ -49,7 +52,7 @@ export class Sync implements Mender {
 
   /** Before the first connection: the conversations there are. Pushes can then be told from holes. */
   async first(): Promise<void> {
-    await this.compare();
+    await this.compare(true);
     await this.learnNames();
   }
 
@@ -59,7 +62,7 @@ export class Sync implements Mender {
     void this.run(async () => {
       await this.compare();
       const behind = [...this.inbox.conversations.values()].filter((one) => this.isBehind(one));
-      if (behind.length > 0) this.send({ type: "RESEND", cursors: cursorsOf(behind) });
+      if (behind.length > 0) this.resend({ type: "RESEND", cursors: cursorsOf(behind) });
       // It also tells how far others have read. A line that breaks often does not ask for it often.
       const isOld = this.clock.now() - this.namesAt > this.timing.headsEveryMs;
       await (isOld ? this.learnNames() : this.learnNew());
@@ -71,7 +74,8 @@ export class Sync implements Mender {
     this.asksAgain = false;
     this.heads?.();
     this.quiet?.();
-    this.heads = this.quiet = undefined;
+    this.page?.();
+    this.heads = this.quiet = this.page = undefined;
     for (const cancel of this.waiting.values()) cancel();
     this.waiting.clear();
   }
@@ -93,7 +97,9 @@ export class Sync implements Mender {
   }
 
   pageDone(hasMore: boolean): void {
-    if (hasMore) this.send({ type: "RESEND" });
+    this.page?.();
+    this.page = undefined;
+    if (hasMore) this.resend({ type: "RESEND" });
   }
 
   hole(conversation: Conversation): void {
@@ -102,8 +108,9 @@ export class Sync implements Mender {
     const at = placeOf(conversation);
     const later = this.clock.after(this.timing.gapDelayMs, () => {
       this.waiting.delete(conversation);
-      // While a page of the server closes it there is nothing to do.
-      if (placeOf(conversation) !== at) this.hole(conversation);
+      // While a page of the server closes it there is nothing to do, and not everything at once.
+      const isClosing = this.page !== undefined || placeOf(conversation) !== at;
+      if (isClosing || this.pulling.size >= PULLS_MAX) this.hole(conversation);
       else void this.fill(conversation);
     });
     this.waiting.set(conversation, later);
@@ -123,6 +130,15 @@ export class Sync implements Mender {
     const missing = found.filter(({ seq }) => seq < conversation.held.first);
     if (missing.at(-1)?.seq !== conversation.held.first - 1) return [];
     return conversation.takeOlder(missing.map((info) => fromInfo(info, this.me)));
+  }
+
+  /** Asks for a page of what was missed, and gives it time to come. */
+  private resend(frame: ClientFrame): void {
+    if (!this.send(frame)) return;
+    this.page?.();
+    this.page = this.clock.after(this.timing.silenceMs, () => {
+      this.page = undefined; // the page or its end got lost: holes are pulled
+    });
   }
 
   private isBehind({ arrived, changes }: Conversation): boolean {
@@ -167,14 +183,14 @@ export class Sync implements Mender {
     }
   }
 
-  private async compare(): Promise<void> {
+  private async compare(isFirst = false): Promise<void> {
     let cursor: string | undefined;
     do {
       const page = await this.http.get<{ heads: Head[]; has_more: boolean; next_cursor?: string }>(
         "/conversation/heads",
         { limit: HEADS_PAGE, cursor },
       );
-      this.inbox.hearHeads(page.heads);
+      this.inbox.hearHeads(page.heads, isFirst);
       cursor = page.has_more ? page.next_cursor : undefined;
     } while (cursor !== undefined);
   }

@@ -5,7 +5,6 @@ import { join, resolve } from "node:path";
 import { WebSocket } from "ws";
 
 import { Client, type ClientOptions } from "../src/index.js";
-import type { SocketClass } from "../src/socket.js";
 
 const ROOT = resolve(import.meta.dirname, "../../..");
 
@@ -70,7 +69,7 @@ export class Server {
     const timing = { backoffBaseMs: 50, backoffMaxMs: 500, quietMs: 500, silenceMs: 500 };
     const client = new Client({
       url: this.url,
-      webSocket: WebSocket as unknown as SocketClass,
+      webSocket: WebSocket,
       ...options,
       timing: { ...timing, ...options.timing },
     });
