@@ -154,14 +154,14 @@ fn tokens(chat: &Chat, user: &User, login: &Login, refresh: String) -> Result<To
     Ok(Tokens { access, refresh, expires_in_ms: chat.rules.access_ttl_ms })
 }
 
-/// Gives a new pair of tokens for a refresh token, once.
+/// Gives a new pair of tokens for a refresh token: once, and again for a moment.
 pub async fn refresh(chat: &Chat, refresh: &str) -> Result<(Tokens, Arc<User>), Error> {
     let now = chat.clock.now();
-    let (next, next_hash) = new_refresh(chat);
+    let next = chat.key.next_refresh(refresh);
     let expires_at = now.plus(chat.rules.refresh_ttl_ms);
     let grace_ms = chat.rules.refresh_grace_ms;
-    match chat.store.rotate(hash_of(refresh), next_hash, expires_at, now, grace_ms).await? {
-        Rotated::Done(login) => {
+    match chat.store.rotate(hash_of(refresh), hash_of(&next), expires_at, now, grace_ms).await? {
+        Rotated::Done(login) | Rotated::Again(login) => {
             let user = chat.store.user(&login.user).await?.ok_or(Reason::InvalidRefreshToken)?;
             Ok((tokens(chat, &user, &login, next)?, user))
         }

@@ -38,7 +38,7 @@ pub struct Rules {
     pub words: Option<Arc<Words>>,
     /// How long a sender may take a message back.
     pub recall_window_ms: u64,
-    /// How long a rotated refresh token is only refused, before showing it ends the sign-in.
+    /// How long a rotated refresh token gives the same next one, before showing it ends the sign-in.
     pub refresh_grace_ms: u64,
     /// How long a message is shown that was accepted and then lost, before it is taken away.
     pub preview_ms: u64,

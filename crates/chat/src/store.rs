@@ -132,7 +132,9 @@ pub struct SignedIn {
 pub enum Rotated {
     /// The new token is valid now, the old one no more.
     Done(Login),
-    /// Unknown, expired, ended, or rotated away just now by another call with the same token.
+    /// The same call was made just now: the new token is valid, and nothing was changed.
+    Again(Login),
+    /// Unknown, expired, ended, or rotated away just now by a call with another new token.
     Unknown,
     /// The token had been rotated away before: somebody holds a copy. The sign-in is ended now.
     Reused(Login),
@@ -381,8 +383,9 @@ pub trait Store: Send + Sync {
     /// A sign-in, ended or not, as long as it is remembered.
     fn login(&self, id: LoginId) -> Stored<'_, Option<Login>>;
 
-    /// Replaces a refresh token by the next one, once: of two calls with one token, one wins, and
-    /// the other is only refused within `grace_ms`; later it ends the sign-in.
+    /// Replaces a refresh token by the next one, once: of two calls with one token, one wins. The
+    /// other changes nothing within `grace_ms`, and succeeds if it is the same call; later it ends
+    /// the sign-in.
     fn rotate(
         &self,
         old_hash: [u8; 32],

@@ -1,5 +1,6 @@
 //! Access tokens: JWT, HS256 only, checked against our own clock.
 
+use data_encoding::BASE64URL_NOPAD;
 use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, Validation};
 use serde::{Deserialize, Serialize};
 
@@ -16,6 +17,7 @@ pub struct TokenKey {
     encoding: EncodingKey,
     decoding: DecodingKey,
     validation: Validation,
+    refreshing: [u8; 32],
 }
 
 /// What a valid access token says.
@@ -58,7 +60,15 @@ impl TokenKey {
             encoding: EncodingKey::from_secret(secret),
             decoding: DecodingKey::from_secret(secret),
             validation,
+            refreshing: blake3::derive_key("nexo next refresh token v1", secret),
         })
+    }
+
+    /// The refresh token that follows another: the same for whoever asks again, because an answer
+    /// was lost or two asked at once, and nothing that could be worked out without the secret.
+    pub fn next_refresh(&self, refresh: &str) -> String {
+        let next = blake3::keyed_hash(&self.refreshing, refresh.as_bytes());
+        BASE64URL_NOPAD.encode(next.as_bytes())
     }
 
     /// Signs a token.

@@ -43,7 +43,9 @@ pub(crate) fn rotate(
     }
     if login.refresh_hash != old_hash {
         if now.since(login.rotated_at) < grace_ms {
-            return Rotated::Unknown; // two calls at once, or an answer that was lost
+            // Two calls at once, or an answer that was lost.
+            let is_again = login.refresh_hash == new_hash;
+            return if is_again { Rotated::Again(login.clone()) } else { Rotated::Unknown };
         }
         login.ended = true;
         return Rotated::Reused(login.clone());

@@ -95,6 +95,8 @@ pub(super) async fn reuse_at_once(opener: Arc<dyn Opener>) {
         store.rotate([old; 32], [new; 32], NOW.plus(9_000_000), NOW.plus(ms), 500)
     };
     assert!(matches!(at(1000, 1, 2).await.unwrap(), Rotated::Done(_)));
+    let now = remembered(&store, 1).await.unwrap();
+    assert_eq!(at(1400, 1, 2).await.unwrap(), Rotated::Again(now), "the same call");
     assert_eq!(at(1499, 1, 3).await.unwrap(), Rotated::Unknown, "within the grace");
     assert!(!remembered(&store, 1).await.unwrap().ended);
     assert!(matches!(at(1500, 1, 3).await.unwrap(), Rotated::Reused(_)));

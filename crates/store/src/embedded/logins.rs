@@ -64,7 +64,7 @@ pub(crate) fn rotate(
     let generation = login.generation;
     let rotated = sign_ins::rotate(&mut login, old_hash, new_hash, expires_at, now, grace_ms);
     match rotated {
-        Rotated::Unknown => return Ok(rotated),
+        Rotated::Unknown | Rotated::Again(_) => return Ok(rotated),
         Rotated::Reused(_) => {}
         Rotated::Done(_) => {
             pending.set(Space::Refresh, new_hash.to_vec(), &id.0)?;

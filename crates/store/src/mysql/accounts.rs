@@ -233,7 +233,7 @@ async fn try_rotate(core: &Core, it: Rotation) -> Result<Rotated, Fault> {
     };
     let rotated = sign_ins::rotate(login, old_hash, new_hash, expires_at, now, grace_ms);
     match rotated {
-        Rotated::Unknown => {
+        Rotated::Unknown | Rotated::Again(_) => {
             act.roll_back().await?;
             return Ok(rotated);
         }
