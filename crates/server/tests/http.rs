@@ -208,14 +208,3 @@ async fn metrics_are_for_those_who_have_the_token() {
         assert!(page.contains(line), "{line} is not in\n{page}");
     }
 }
-
-#[tokio::test]
-async fn the_welcome_page_says_what_this_is_and_asks_nobody_else() {
-    let server = setup().start();
-    let page = server.http.get("/", "").await;
-    assert_eq!(page.status, 200);
-    assert!(page.text.contains("SINGLE_CHAT") && page.text.contains("curl"));
-    let head = page.head.to_lowercase();
-    assert!(head.contains("content-security-policy: default-src 'none'"), "{head}");
-    assert!(!page.text.contains("https://"), "nothing is fetched from elsewhere");
-}

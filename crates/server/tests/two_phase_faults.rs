@@ -138,7 +138,7 @@ async fn nodes_and_redis_come_and_go_under_load() {
             wait(700 + round % 5 * 70).await;
             server.start_node(which);
         }
-        let stopped = if round % 2 == 0 { 0 } else { 1 };
+        let stopped = usize::from(round % 2 != 0);
         server.signal_node(stopped, Signal::STOP);
         wait(1500).await;
         server.signal_node(stopped, Signal::CONT);

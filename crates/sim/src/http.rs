@@ -28,6 +28,12 @@ impl Answer {
         &self.body["data"]
     }
 
+    /// A header, by its name in lower case.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        let mut lines = self.head.lines().filter_map(|line| line.split_once(": "));
+        lines.find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, value)| value)
+    }
+
     /// The refusal's word.
     pub fn reason(&self) -> &str {
         self.body["reason"].as_str().unwrap_or_default()

@@ -23,11 +23,12 @@ mod refusals;
 mod socket;
 mod taken;
 mod told;
+mod web;
 
 use std::sync::Arc;
 
 use axum::Router;
-use axum::http::Uri;
+use axum::http::{HeaderMap, Method, Uri};
 use axum::middleware::from_fn_with_state;
 use axum::response::Response;
 use axum::routing::get;
@@ -84,7 +85,9 @@ fn conventions(router: Router<Arc<Gateway>>, gateway: Arc<Gateway>) -> Router {
         .quality(CompressionLevel::Fastest)
         .compress_when(SizeAbove::new(COMPRESS_ABOVE));
     router
-        .fallback(async |asked: Asked, _: Uri| -> Response { asked.refuse(Reason::NotFound) })
+        .fallback(async |asked: Asked, method: Method, uri: Uri, headers: HeaderMap| -> Response {
+            web::file(&method, &uri, &headers).unwrap_or_else(|| asked.refuse(Reason::NotFound))
+        })
         .method_not_allowed_fallback(async |asked: Asked| -> Response {
             asked.refuse(Reason::MethodNotAllowed)
         })

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::{FromRequestParts, State};
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, StatusCode, header};
-use axum::response::{Html, IntoResponse, Response};
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
 use nexo_chat::Reason;
 use nexo_wire::info::ServerInfo;
 use nexo_wire::words;
@@ -16,10 +16,8 @@ use super::answer::{Answer, Asked};
 use super::document::answer;
 use super::paths::{Paths, paths};
 use super::taken::bearer;
+use super::web;
 use crate::gateway::Gateway;
-
-/// Nothing from elsewhere, no script, no frame.
-const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'";
 
 /// The paths about the server itself.
 pub(super) fn paths(paths: &mut Paths) {
@@ -28,7 +26,7 @@ pub(super) fn paths(paths: &mut Paths) {
         GET "/server/info" info, "What this server is, what it speaks, and what one must keep to." []
     }
     let page = text("text/html", "The page.");
-    paths.plain("/", welcome, "A page that says how to begin.", &[], page);
+    paths.plain("/", web::page, "The web client.", &[], page);
     let form = json!({ "type": "object", "required": ["status"], "properties": {
         "status": { "type": "string" },
         "store": { "type": "string", "description": "What is wrong." },
@@ -60,23 +58,6 @@ async fn info(State(gateway): State<Arc<Gateway>>, asked: Asked) -> Answer<Serve
         session_policy: words::session_policy(gateway.chat.rules.session_policy),
         limits: gateway.limits.clone(),
     }))
-}
-
-/// The page one sees first, with the address it was asked by.
-async fn welcome(headers: HeaderMap) -> Response {
-    let host = headers.get(header::HOST).and_then(|host| host.to_str().ok());
-    let is_plain = |host: &&str| {
-        host.bytes()
-            .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b':' | b'[' | b']'))
-    };
-    let page = include_str!("welcome.html");
-    let page = page.replace("localhost:8080", host.filter(is_plain).unwrap_or("localhost:8080"));
-    let headers = [
-        (header::CONTENT_SECURITY_POLICY, POLICY),
-        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
-        (header::REFERRER_POLICY, "no-referrer"),
-    ];
-    (headers, Html(page)).into_response()
 }
 
 async fn healthz() -> Response {
