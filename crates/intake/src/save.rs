@@ -12,13 +12,15 @@ use nexo_chat::ids::ConversationId;
 use nexo_chat::policy::send::was_accepted;
 use nexo_chat::store::{Appended, RUN_MAX, StoreError};
 use tokio::sync::mpsc;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::log::{Entry, Fate, Lost, Role, Tenure};
 use crate::two_phase::Shared;
 
 /// Batches that are read and not saved yet.
 const BATCHES_MAX: usize = 8;
+/// How long the next ones wait for the last ones.
+const READ_EVERY: Duration = Duration::from_millis(20);
 const PAUSE_MIN: Duration = Duration::from_millis(50);
 const PAUSE_MAX: Duration = Duration::from_secs(5);
 /// How often one looks whether the store is back.
@@ -106,16 +108,20 @@ impl<'a> Saver<'a> {
     }
 
     /// Reads the next entries when the last ones are saved, or cannot be, so that what comes meanwhile
-    /// goes together; at once if there were as many as one may read, since then more wait.
+    /// goes together; at once if there were as many as one may read, since then more wait; and soon
+    /// in any case, because one of them may take long.
     async fn work(mut self) -> Lost {
         let (shared, tenure) = (self.shared, self.tenure);
         let (max, wait) = (shared.options.batch_size, shared.options.block);
         // Kept until it is there: what is read has to be taken.
         let mut reading = None;
+        let mut read_at = Instant::now();
         loop {
-            let is_time = self.fresh == 0 || self.has_more;
-            if is_time && self.waiting < BATCHES_MAX * max && reading.is_none() {
+            let may_read = self.waiting < BATCHES_MAX * max && reading.is_none();
+            let is_late = read_at.elapsed() >= READ_EVERY;
+            if may_read && (self.fresh == 0 || self.has_more || is_late) {
                 reading = Some(tenure.next(Role::Save, max, wait));
+                read_at = Instant::now();
             }
             let read = async {
                 match &mut reading {
@@ -139,6 +145,7 @@ impl<'a> Saver<'a> {
                         return lost;
                     }
                 }
+                () = sleep_until(read_at + READ_EVERY), if may_read => {}
             }
         }
     }

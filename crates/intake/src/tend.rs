@@ -2,14 +2,26 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use crate::log::{Depth, Lost, Tenure};
 use crate::meters::Meters;
 use crate::two_phase::Shared;
 use crate::{deliver, save};
 
+/// Looks after a shard whatever happens: a defect that one message finds must not leave all others
+/// unsaved.
+pub(crate) async fn for_good(shared: Arc<Shared>, number: usize) {
+    loop {
+        if let Err(error) = tokio::spawn(tend(Arc::clone(&shared), number)).await {
+            tracing::error!(target: "nexo::intake", shard = number, %error, "a worker has ended");
+        }
+        tokio::time::sleep(Duration::from_secs(1)).await;
+    }
+}
+
 /// Works until it is stopped.
-pub(crate) async fn tend(shared: Arc<Shared>, number: usize) {
+async fn tend(shared: Arc<Shared>, number: usize) {
     loop {
         let tenure = shared.log.tend(number).await;
         tracing::info!(target: "nexo::intake", shard = number, "looking after accepted messages");

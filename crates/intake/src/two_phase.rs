@@ -17,7 +17,6 @@ use nexo_chat::policy::send::{Permit, was_accepted};
 use nexo_chat::store::{Appended, RUN_MAX, Store, StoreError, Stored};
 use tokio::runtime::Builder;
 use tokio::sync::{oneshot, watch};
-use tokio::task::JoinSet;
 
 use crate::accepted::Accepted;
 use crate::held::{Held, Holds};
@@ -88,13 +87,12 @@ impl TwoPhase {
         let (stops, mut is_over) = watch::channel(false);
         let shared = Arc::clone(&self.shared);
         let work = async move {
-            let mut tasks = JoinSet::new();
+            // They end with the runtime.
             for shard in 0..shared.log.shards() {
-                tasks.spawn(tend::tend(Arc::clone(&shared), shard));
+                tokio::spawn(tend::for_good(Arc::clone(&shared), shard));
             }
             // An error means that nobody can say so any more, which is as good.
             let _gone = is_over.wait_for(|is_over| *is_over).await.is_err();
-            tasks.shutdown().await;
         };
         let thread = std::thread::Builder::new().name("nexo-intake".into());
         let thread = thread.spawn(move || runtime.block_on(work))?;

@@ -100,7 +100,7 @@ impl RedisLog {
             addresses: Addresses::new(&options.redis)?,
             names: Names::new(&options.redis.prefix),
             seal: Seal::new(key),
-            line: Line::new(options.redis.publish_timeout),
+            line: Line::new(options.redis.publish_timeout * 2),
             is_leaving: AtomicBool::new(false),
             turns: AtomicUsize::new(0),
             options,
