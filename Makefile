@@ -5,21 +5,27 @@ ROUNDS ?= 20
 CASES ?= 200000
 export CARGO_TERM_COLOR ?= auto
 
-.PHONY: help run cluster test tools check fmt gen fuzz schemathesis bench growth crash release
+.PHONY: help run web cluster test tools check fmt gen fuzz schemathesis bench growth crash scenarios release
 
 help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
 
-run: ## build and start the server on http://127.0.0.1:8080, data in ./data
+run: web ## build and start the server with its web client on http://127.0.0.1:8080, data in ./data
 	$(CARGO) run --release --bin nexo -- serve
+
+web: web/dist/index.html ## the web client, which the server takes into its binary
+
+web/dist/index.html: web/package-lock.json $(shell find web/src web/public web/index.html web/*.ts web/*.js sdk/typescript/src -type f 2>/dev/null)
+	cd web && npm ci --no-audit --no-fund && npm run build
 
 cluster: release ## MariaDB, Redis and three nodes on this machine, on ports 8081 to 8083: PORT=8081
 	scripts/cluster
 
-test: check tools ## everything that must hold
+test: check tools web ## everything that must hold
 	scripts/check-deploy
-	$(CARGO) test --workspace --locked
+	$(CARGO) test --workspace --exclude nexo-sdk --locked
 	scripts/test-nodes
+	scripts/test-sdks
 
 tools: ## install what the tests need beside Rust
 	scripts/tools.sh
@@ -51,5 +57,11 @@ crash: ## the long form of the kill -9 tests: ROUNDS=20
 	NEXO_CRASH_ROUNDS=$(ROUNDS) $(CARGO) test --release --test crash -- --nocapture
 	NEXO_CRASH_ROUNDS=$(ROUNDS) $(CARGO) test --release --test two_phase_faults under_load -- --nocapture
 
-release: ## the binary, in target/release/nexo
+scenarios: release ## the long form of the scenarios, for both SDKs: 10,000 messages each way on a bad network
+	cd sdk/typescript && npm ci --no-audit --no-fund && npm run build
+	$(CARGO) build --release --locked -p nexo-sdk --example driver
+	node sdk/scenarios/run.mjs --long
+	node sdk/scenarios/run.mjs --long --sdk rust
+
+release: web ## the binary, in target/release/nexo
 	$(CARGO) build --release --locked --bin nexo

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs what the tests need beside Rust: Python with `websockets` for the examples and `yaml` for
-# deploy/, and MariaDB, Redis and OpenSSL, which tests start themselves. The packages' own services are not started.
+# deploy/, MariaDB, Redis and OpenSSL, which tests start themselves, and a browser. The packages' own services are not started.
 set -eu
 PATH=$PATH:/usr/sbin:/sbin
 missing=
@@ -11,6 +11,7 @@ command -v mariadbd >/dev/null && command -v mariadb >/dev/null ||
 command -v redis-server >/dev/null && command -v redis-cli >/dev/null ||
     missing="$missing redis-server redis-tools"
 command -v openssl >/dev/null || missing="$missing openssl"
+command -v chromium >/dev/null || missing="$missing chromium"
 [ -n "$missing" ] || exit 0
 as_root=
 [ "$(id -u)" = 0 ] || as_root=sudo

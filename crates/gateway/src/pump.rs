@@ -104,6 +104,22 @@ impl Pump {
         std::future::poll_fn(|cx| self.poll(cx, has_backlog)).await
     }
 
+    /// Waits for something, and writes meanwhile: what others say need not wait for what this one
+    /// asked.
+    pub(crate) async fn writing_until<T>(&mut self, done: impl Future<Output = T>) -> T {
+        let mut done = std::pin::pin!(done);
+        std::future::poll_fn(|cx| {
+            if let Poll::Ready(done) = done.as_mut().poll(cx) {
+                return Poll::Ready(done);
+            }
+            self.connection.outbox.register(cx.waker());
+            // A socket that broke is noticed when it is read next.
+            drop(self.poll_write(cx));
+            Poll::Pending
+        })
+        .await
+    }
+
     fn poll(&mut self, cx: &mut Context<'_>, has_backlog: bool) -> Poll<Next> {
         if self.turns < TURNS_MAX
             && self.connection.ending().is_none()

@@ -239,7 +239,8 @@ impl Session {
         };
         let is_ack = matches!(command, Command::Acknowledge(_));
         let awaits = self.await_fate(&command);
-        match self.gateway.chat.handle(&mut self.state, command).await {
+        let handling = self.gateway.chat.handle(&mut self.state, command);
+        match self.pump.writing_until(handling).await {
             Ok(Answer::Now(reply)) => {
                 if is_ack {
                     self.gateway.measures.acks_ok.increment(1);
