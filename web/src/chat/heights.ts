@@ -1,0 +1,77 @@
+/** Where every row is, from the top: one more entry than rows, the last one is the whole height. */
+export type Offsets = Float64Array;
+
+export function offsetsOf(count: number, heightOf: (index: number) => number): Offsets {
+  const offsets = new Float64Array(count + 1);
+  let sum = 0;
+  for (let index = 0; index < count; index += 1) {
+    sum += heightOf(index);
+    offsets[index + 1] = sum;
+  }
+  return offsets;
+}
+
+/** The row at this height; the first or last one for heights outside. */
+export function rowAt(offsets: Offsets, y: number): number {
+  let [low, high] = [0, offsets.length - 2];
+  while (low < high) {
+    const middle = (low + high + 1) >> 1;
+    if (offsets[middle]! <= y) low = middle;
+    else high = middle - 1;
+  }
+  return Math.max(0, low);
+}
+
+/** The rows to draw for a view, some more on both sides, so that nothing is missing while scrolling. */
+export function windowOf(
+  offsets: Offsets,
+  top: number,
+  height: number,
+  spare: number,
+): { from: number; to: number } {
+  const count = offsets.length - 1;
+  if (count <= 0) return { from: 0, to: 0 };
+  return {
+    from: rowAt(offsets, top - spare),
+    to: Math.min(count, rowAt(offsets, top + height + spare) + 1),
+  };
+}
+
+/**
+ * How far everything has moved for somebody who looks at this place: rows above came, went or turned out
+ * to have another height. Zero if what they look at is gone.
+ */
+export function shiftOf(
+  before: { keys: readonly string[]; offsets: Offsets },
+  after: { keys: readonly string[]; offsets: Offsets },
+  top: number,
+): number {
+  if (before.keys.length === 0) return 0;
+  const last = rowAt(before.offsets, top + 1);
+  // Day lines may go when older messages come; any row nearby does as well.
+  for (let index = last; index < Math.min(last + 8, before.keys.length); index += 1) {
+    const now = indexOf(after.keys, before.keys[index]!, index + after.keys.length - before.keys.length);
+    if (now >= 0) return after.offsets[now]! - before.offsets[index]!;
+  }
+  return 0;
+}
+
+/** Looks first where it would be if rows only came on top, or only at the end. */
+function indexOf(keys: readonly string[], key: string, likely: number): number {
+  if (keys[likely] === key) return likely;
+  return keys.indexOf(key);
+}
+
+/** Before a row was drawn, about as high as its text needs. */
+export function estimate(text: string, perLine: number, line: number, rest: number): number {
+  let lines = 0;
+  let from = 0;
+  while (lines < 200) {
+    const to = text.indexOf("\n", from);
+    const length = (to < 0 ? text.length : to) - from;
+    lines += Math.max(1, Math.ceil(length / perLine));
+    if (to < 0) break;
+    from = to + 1;
+  }
+  return lines * line + rest;
+}

@@ -1,0 +1,25 @@
+import type { Texts } from "../texts/en.ts";
+
+/** What the server would refuse is told before it is asked. Each gives a sentence, or nothing. */
+export function userIdProblem(t: Texts, userId: string): string | undefined {
+  if (userId === "") return t.entry.missingUserId;
+  return /^[A-Za-z0-9.-]{1,64}$/.test(userId) ? undefined : t.entry.badUserId;
+}
+
+export function passwordProblem(t: Texts, password: string): string | undefined {
+  const length = [...password].length;
+  if (length === 0) return t.entry.missingPassword;
+  if (length < 8) return t.entry.shortPassword;
+  return length > 128 ? t.entry.longPassword : undefined;
+}
+
+export function nicknameProblem(t: Texts, nickname: string): string | undefined {
+  const length = [...nickname.trim()].length;
+  if (length === 0) return t.entry.missingNickname;
+  return length > 64 ? t.reasons.bad_nickname : undefined;
+}
+
+/** User ids as somebody types them: by spaces, commas or lines. */
+export function idsOf(text: string): string[] {
+  return [...new Set(text.split(/[\s,;，；、]+/).filter((id) => id !== ""))];
+}

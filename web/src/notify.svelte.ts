@@ -1,0 +1,40 @@
+import { lines } from "./lines.svelte.ts";
+import { people } from "./people.svelte.ts";
+import { route } from "./route.svelte.ts";
+import { client, session } from "./session.svelte.ts";
+import { settings } from "./settings.svelte.ts";
+import { t } from "./texts/t.svelte.ts";
+
+/** What came long ago is no news. */
+const NEWS_MS = 60_000;
+
+export function canNotify(): boolean {
+  return typeof Notification !== "undefined" && globalThis.isSecureContext;
+}
+
+/** Tells of what arrives while nobody looks, and counts it in the title. */
+export function watchNews(): void {
+  $effect.root(() => {
+    $effect(() => {
+      const many = session.page === "desk" ? lines.unread : 0;
+      document.title = many > 0 ? `(${many > 99 ? "99+" : many}) ${t.app}` : t.app;
+    });
+  });
+  client.on("message", (message) => {
+    if (message.mine || message.revoked || !document.hidden || !settings.notify) return;
+    if (!canNotify() || Notification.permission !== "granted") return;
+    if (Date.now() - message.at > NEWS_MS) return;
+    const line = lines.get(message.conversationId);
+    if (line.receive === "blocked" || (line.receive === "silent" && !message.important)) return;
+    const text = message.type === "TEXT" ? message.body : t.chat.attachment;
+    const isGroup = line.kind === "group";
+    const body = isGroup ? t.chat.from(people.name(message.from), text) : text;
+    // The same tag for all tabs: one conversation is one notification.
+    const shown = new Notification(line.name, { body: body.slice(0, 200), tag: line.id, icon: "/icon-192.png" });
+    shown.onclick = () => {
+      window.focus();
+      route.go({ conversation: line.id });
+      shown.close();
+    };
+  });
+}

@@ -1,0 +1,52 @@
+/** Where one is, as the address tells it, so that going back works and a link leads there. */
+export interface Place {
+  conversation?: string;
+  /** The details of the group are open. */
+  isInfo?: boolean;
+  isSettings?: boolean;
+}
+
+export function placeOf(hash: string): Place {
+  const [first, second, third] = hash.replace(/^#\/?/, "").split("/");
+  if (first === "settings") return { isSettings: true };
+  if (first !== "c" || !second) return {};
+  const conversation = decodeName(second);
+  return third === "info" ? { conversation, isInfo: true } : { conversation };
+}
+
+export function hashOf(place: Place): string {
+  if (place.isSettings) return "#/settings";
+  if (place.conversation === undefined) return "#/";
+  return `#/c/${encodeURIComponent(place.conversation)}${place.isInfo ? "/info" : ""}`;
+}
+
+function decodeName(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+class Route {
+  place = $state.raw<Place>(placeOf(globalThis.location?.hash ?? ""));
+
+  constructor() {
+    globalThis.addEventListener?.("hashchange", () => {
+      this.place = placeOf(location.hash);
+    });
+  }
+
+  go(place: Place): void {
+    location.hash = hashOf(place);
+    this.place = place;
+  }
+
+  /** Goes on without leaving a step to come back to. */
+  replace(place: Place): void {
+    history.replaceState(null, "", hashOf(place));
+    this.place = place;
+  }
+}
+
+export const route = new Route();

@@ -1,0 +1,30 @@
+/** How many colours faces have. */
+export const HUES = 8;
+
+/** Always the same colour for the same one. */
+export function hueOf(id: string): number {
+  let sum = 7;
+  for (let at = 0; at < id.length; at += 1) sum = (sum * 31 + id.charCodeAt(at)) >>> 0;
+  return sum % HUES;
+}
+
+function letters(text: string): string[] {
+  if (typeof Intl.Segmenter === "undefined") return [...text];
+  return [...new Intl.Segmenter().segment(text)].map((one) => one.segment);
+}
+
+/** A picture is one or two characters, such as an emoji; anything else would be an address, and is not asked for. */
+export function pictureOf(avatar: string): string | undefined {
+  if (avatar === "" || avatar.length > 16 || /[\w/:.<>]{3,}/.test(avatar)) return undefined;
+  const found = letters(avatar.trim());
+  return found.length >= 1 && found.length <= 2 ? found.join("") : undefined;
+}
+
+/** The first letters of the first two words, or the first sign of a Chinese name. */
+export function initialsOf(name: string): string {
+  const words = name.trim().split(/[\s._-]+/).filter((word) => /[\p{L}\p{N}]/u.test(word));
+  const first = words.map((word) => letters(word).find((one) => /[\p{L}\p{N}]/u.test(one)) ?? "");
+  if (first.length === 0) return letters(name.trim())[0] ?? "?";
+  const isWide = /[\u2e80-\u9fff\uac00-\ud7af]/.test(first[0]!);
+  return first.slice(0, isWide ? 1 : 2).join("").toUpperCase();
+}
