@@ -1,5 +1,6 @@
 import type { Presence } from "nexo-sdk";
 import { SvelteMap } from "svelte/reactivity";
+import { later } from "./later.ts";
 import { client, session } from "./session.svelte.ts";
 
 /** What is known of somebody. */
@@ -22,6 +23,17 @@ class People {
   /** Whose presence somebody looks at. */
   private readonly watched = new Map<string, number>();
   private timer: ReturnType<typeof setInterval> | undefined;
+
+  constructor() {
+    // Whoever does something is here, whatever was heard before.
+    const soon = later(() => void this.look(), 300);
+    const stirs = (id: string) => {
+      if (this.watched.has(id) && this.present.get(id)?.online !== true) soon();
+    };
+    client.on("message", ({ from, at }) => Date.now() - at < PRESENCE_MS && stirs(from));
+    client.on("receipt", ({ userId }) => stirs(userId));
+    client.on("typing", ({ userId }) => stirs(userId));
+  }
 
   name(id: string): string {
     return this.find(id)?.nickname || id;

@@ -2,10 +2,17 @@ import type { Texts } from "./texts/en.ts";
 
 const formats = new Map<string, Intl.DateTimeFormat>();
 
+/** The browser knows which English: how clocks and days are written there. */
+function placed(locale: string): string {
+  const language = locale.slice(0, 2);
+  const wanted = globalThis.navigator?.languages ?? [];
+  return wanted.find((one) => one.slice(0, 2) === language) ?? locale;
+}
+
 function format(locale: string, name: string, options: Intl.DateTimeFormatOptions) {
   const key = `${locale} ${name}`;
   let known = formats.get(key);
-  if (known === undefined) formats.set(key, (known = new Intl.DateTimeFormat(locale, options)));
+  if (known === undefined) formats.set(key, (known = new Intl.DateTimeFormat(placed(locale), options)));
   return known;
 }
 

@@ -10,7 +10,7 @@ beforeAll(async () => {
   [anna, ben] = await Promise.all([world.guest(), world.person("ben", { nickname: "Ben Okri" })]);
 });
 
-afterAll(() => world.stop());
+afterAll(() => world?.stop());
 
 test("somebody registers, with a word about what is missing", async () => {
   const { page } = anna;

@@ -40,6 +40,7 @@ export class World {
   async guest(options: PersonOptions = {}): Promise<Person> {
     const { nickname: _, avatar: __, ...rest } = options;
     const context = await this.browser.newContext({ locale: "en-GB", ...rest });
+    context.setDefaultTimeout(10_000);
     const person = new Person(this, context);
     this.people.push(person);
     await person.open();

@@ -1,0 +1,145 @@
+import { afterEach, expect, test } from "vitest";
+import { Cutter } from "./cutter.ts";
+import { PASSWORD, World } from "./world.ts";
+
+let world: World;
+
+afterEach(() => world?.stop());
+
+test("the server is killed and comes back on the same data", async () => {
+  world = await World.start();
+  const [anna, ben] = [await world.person("anna"), await world.person("ben")];
+  anna.allowBadDays();
+  ben.allowBadDays();
+  await anna.chatWith("ben");
+  await anna.say("before");
+  await anna.reaches("before", "delivered");
+  await ben.line("anna").click();
+
+  await world.server.halt("SIGKILL");
+  await anna.page.getByText("You are offline.").waitFor();
+  await anna.say("meanwhile");
+  await anna.reaches("meanwhile", "sending");
+  await world.server.run();
+  await anna.page.getByRole("button", { name: "Try now" }).click();
+  await anna.page.getByText("You are offline.").waitFor({ state: "detached" });
+  await ben.bubble("meanwhile").waitFor({ timeout: 30_000 });
+  await anna.reaches("meanwhile", "read");
+  expect(await ben.page.locator("article").count()).toBe(2);
+});
+
+test("the wire is cut, the page is reloaded, and what was not sent still goes out", async () => {
+  world = await World.start();
+  const cutter = await Cutter.start(world.server.url);
+  const [anna, ben] = [await world.person("anna"), await world.person("ben")];
+  anna.allowBadDays();
+  await ben.chatWith("anna");
+  world.site.aim(cutter.url);
+  await anna.page.reload();
+  await anna.online();
+  world.site.aim(world.server.url);
+  await anna.chatWith("ben");
+  await anna.say("one");
+  await anna.reaches("one", "read");
+
+  world.site.aim(cutter.url);
+  cutter.cut();
+  await anna.page.getByText("You are offline.").waitFor();
+  await anna.say("two");
+  await anna.say("three");
+  await anna.field.fill("a thought");
+  await anna.page.reload();
+  await anna.reaches("three", "sending");
+  expect(await anna.field.inputValue()).toBe("a thought");
+  cutter.mend();
+  await ben.bubble("three").waitFor({ timeout: 30_000 });
+  const texts = await ben.page.locator("article .text").allTextContents();
+  expect(texts).toEqual(["one", "two", "three"]);
+  await cutter.stop();
+});
+
+test("two tabs share one sign-in over many refreshes, and sign out together", async () => {
+  world = await World.start({ NEXO_AUTH__ACCESS_TOKEN_SECONDS: "2", NEXO_AUTH__REFRESH_GRACE_SECONDS: "0" });
+  const anna = await world.person("anna");
+  await world.server.register("ben");
+  const second = await anna.open();
+  const third = await anna.open();
+  await Promise.all([anna.online(second), anna.online(third)]);
+  let refreshes = 0;
+  anna.context.on("request", (request) => {
+    if (request.url().endsWith("/auth/refresh")) refreshes += 1;
+  });
+  await anna.page.waitForTimeout(7_000);
+  expect(refreshes).toBeGreaterThan(1);
+  expect(refreshes).toBeLessThan(8); // not three times as many
+  for (const page of [anna.page, second, third]) {
+    expect(await page.getByText("Your sign-in has ended").count()).toBe(0);
+    await page.locator("#search").waitFor();
+  }
+  await anna.chatWith("ben");
+  await anna.say("from the first tab");
+  await second.getByRole("navigation").getByRole("link", { name: /ben/ }).click();
+  await second.locator("article").filter({ hasText: "from the first tab" }).waitFor();
+
+  anna.allow(/status of 401/);
+  await second.getByRole("link", { name: "Settings" }).click();
+  await second.getByRole("button", { name: "Sign out" }).click();
+  await second.getByRole("dialog").getByRole("button", { name: "Sign out" }).click();
+  for (const page of [anna.page, second, third]) await page.getByText("Welcome back").waitFor();
+  await anna.signIn("anna", PASSWORD, third);
+  await anna.online(second);
+});
+
+test("a tab that slept through refreshes takes what the others have", async () => {
+  world = await World.start({ NEXO_AUTH__ACCESS_TOKEN_SECONDS: "2", NEXO_AUTH__REFRESH_GRACE_SECONDS: "0" });
+  const anna = await world.person("anna");
+  const second = await anna.open();
+  await anna.online(second);
+  const cdp = await anna.context.newCDPSession(second);
+  await cdp.send("Debugger.enable");
+  await cdp.send("Debugger.pause");
+  void second.evaluate(() => 0).catch(() => {}); // stops at the next statement
+  await anna.page.waitForTimeout(5_000); // two refreshes without it
+  await cdp.send("Debugger.resume").catch(() => {});
+  await cdp.detach();
+  await anna.page.waitForTimeout(4_000);
+  for (const page of [anna.page, second]) {
+    expect(await page.getByText("Your sign-in has ended").count()).toBe(0);
+  }
+});
+
+test("somebody is kicked, is told so, and goes on with draft and unsent words", async () => {
+  world = await World.start({ NEXO_SESSION__POLICY: "single" });
+  const [anna, ben] = [await world.person("anna"), await world.person("ben")];
+  anna.allowBadDays();
+  await anna.chatWith("ben");
+  await anna.say("hello");
+  await anna.reaches("hello", "delivered");
+  await anna.field.fill("half a thought");
+
+  const other = await world.guest();
+  await other.signIn("anna");
+  await anna.page.getByText("You signed in somewhere else").waitFor();
+  await anna.page.getByText("Nothing is lost").waitFor();
+  other.allowBadDays();
+  await anna.page.getByLabel(/Password/).first().fill(PASSWORD);
+  await anna.page.getByRole("button", { name: "Sign in again" }).click();
+  await anna.bubble("hello").waitFor();
+  expect(await anna.field.inputValue()).toBe("half a thought");
+  await anna.field.press("Enter");
+  await ben.line("anna").click();
+  await ben.bubble("half a thought").waitFor();
+  await other.page.getByText("You signed in somewhere else").waitFor();
+});
+
+test("a sign-in that ended says so", async () => {
+  world = await World.start();
+  const anna = await world.person("anna");
+  anna.allowBadDays();
+  const body = { old_password: PASSWORD, new_password: "something else" };
+  await world.server.ask("POST", "/user/change_password", body, await world.server.token("anna"));
+  await anna.page.getByText("Your sign-in has ended").waitFor();
+  await anna.page.getByLabel(/Password/).first().fill("something else");
+  await anna.page.getByRole("button", { name: "Sign in again" }).click();
+  await anna.online();
+});

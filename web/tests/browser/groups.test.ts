@@ -1,0 +1,142 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { type Person, World } from "./world.ts";
+
+let world: World;
+let anna: Person;
+let ben: Person;
+let cora: Person;
+let code: string;
+
+beforeAll(async () => {
+  world = await World.start();
+  const viewport = { width: 1400, height: 900 };
+  [anna, ben, cora] = await Promise.all([
+    world.person("anna", { nickname: "Anna", viewport }),
+    world.person("ben", { nickname: "Ben", viewport }),
+    world.person("cora", { nickname: "Cora", viewport }),
+  ]);
+});
+
+afterAll(() => world?.stop());
+
+/** Opens the details of the group. */
+async function panelOf(person: Person) {
+  const panel = person.page.getByRole("complementary", { name: "Group details" });
+  if (!(await panel.isVisible())) await person.page.getByRole("link", { name: "Group details" }).click();
+  await panel.getByRole("heading", { name: "Members" }).waitFor();
+  return panel;
+}
+
+/** Chooses from the menu of a member. */
+async function toMember(person: Person, name: string, choice: string): Promise<void> {
+  const panel = await panelOf(person);
+  await panel.getByRole("button", { name: `More: ${name}` }).click();
+  await person.page.getByRole("menuitem", { name: choice }).click();
+}
+
+test("a group is made, and those invited see it", async () => {
+  await anna.page.getByRole("button", { name: "New conversation" }).click();
+  await anna.page.getByRole("menuitem", { name: "New group" }).click();
+  await anna.page.getByRole("textbox", { name: "Group name" }).fill("Book club");
+  await anna.page.getByRole("textbox", { name: "Invite people" }).fill("ben");
+  await anna.page.getByRole("button", { name: "Create group" }).click();
+  await anna.field.waitFor();
+  await ben.line("Book club").waitFor();
+});
+
+test("a mention is picked from a list, and seen in theirs", async () => {
+  await anna.field.pressSequentially("What do you think, @be");
+  await anna.page.getByRole("option", { name: "Ben" }).waitFor();
+  await anna.field.press("Enter");
+  expect(await anna.field.inputValue()).toBe("What do you think, @Ben ");
+  await anna.field.press("Enter");
+  await ben.line("Book club").getByText("You were mentioned").waitFor({ state: "attached" });
+  await ben.line("Book club").click();
+  await ben.bubble("What do you think").locator(".mention.me").waitFor();
+  await anna.reaches("What do you think", "read");
+
+  await anna.field.pressSequentially("@al");
+  await anna.page.getByRole("option", { name: "all" }).waitFor();
+  await anna.field.fill("");
+  await ben.field.pressSequentially("@al");
+  expect(await ben.page.getByRole("option", { name: "all" }).count()).toBe(0); // not theirs to say
+  await ben.field.fill("");
+});
+
+test("who has read it is known", async () => {
+  await anna.choose("What do you think", "Who has read it");
+  await anna.page.getByText("Read by 1").waitFor();
+  await anna.page.getByRole("dialog").getByText("Ben").waitFor();
+  await anna.page.keyboard.press("Escape");
+  await anna.page.getByRole("dialog").waitFor({ state: "detached" });
+});
+
+test("somebody asks to join by the code, and is let in", async () => {
+  code = (await (await panelOf(anna)).locator("code").first().textContent()) ?? "";
+  expect(code).toMatch(/^\w{4,}$/);
+  await cora.page.getByRole("button", { name: "New conversation" }).click();
+  await cora.page.getByRole("menuitem", { name: "Join a group" }).click();
+  await cora.page.getByRole("textbox", { name: "Group code or ID" }).fill(code);
+  await cora.page.getByRole("textbox", { name: "A word to the admins" }).fill("I like books");
+  await cora.page.getByRole("button", { name: "Join" }).click();
+  await cora.page.getByText("Your request is on its way.").waitFor();
+  const panel = await panelOf(anna);
+  await panel.getByText("I like books").waitFor();
+  await panel.getByRole("button", { name: "Approve" }).click();
+  await cora.page.getByText("You are now in Book club.").waitFor();
+  await cora.line("Book club").click();
+  await cora.say("Thanks for having me");
+  await ben.bubble("Thanks for having me").waitFor();
+  await ben.page.getByText("Cora joined").waitFor();
+});
+
+test("roles, silence and a new name", async () => {
+  await toMember(anna, "Ben", "Make admin");
+  await (await panelOf(anna)).getByText("Admin", { exact: true }).waitFor();
+  await toMember(ben, "Cora", "Mute for an hour");
+  await cora.page.getByText("You may not write for now").waitFor();
+  await cora.say("can you hear me?");
+  await cora.page.getByText("You may not write in this group for now.").waitFor();
+  await toMember(ben, "Cora", "Unmute");
+  await cora.page.getByText("You may write again").waitFor();
+  await cora.page.getByRole("button", { name: "Try again" }).click();
+  await ben.bubble("can you hear me?").waitFor();
+
+  const panel = await panelOf(anna);
+  await panel.getByLabel("Only admins may write").click();
+  await cora.page.getByText("Only the owner and admins may write now").waitFor();
+  await cora.say("and now?");
+  await cora.page.getByRole("button", { name: "Discard" }).click();
+  await cora.bubble("and now?").waitFor({ state: "detached" });
+  await panel.getByLabel("Only admins may write").click();
+
+  await panel.getByRole("button", { name: "Edit" }).click();
+  await panel.getByRole("textbox", { name: "Group name" }).fill("Novel club");
+  await panel.getByRole("textbox", { name: "Announcement" }).fill("Next book: Middlemarch");
+  await panel.getByRole("button", { name: "Save" }).click();
+  await ben.line("Novel club").waitFor();
+  await (await panelOf(ben)).getByText("Next book: Middlemarch").waitFor();
+});
+
+test("an admin takes back what a member said", async () => {
+  await ben.choose("can you hear me?", "Take back");
+  await cora.page.getByText("This message was taken back").waitFor();
+});
+
+test("somebody is removed, the group changes hands, and ends", async () => {
+  await toMember(ben, "Cora", "Remove from group");
+  await ben.page.getByRole("dialog").getByRole("button", { name: "Remove from group" }).click();
+  await cora.page.getByText("You are not in this group any more.").first().waitFor();
+
+  await toMember(anna, "Ben", "Give them the group");
+  await anna.page.getByRole("dialog").getByRole("button", { name: "Give them the group" }).click();
+  await (await panelOf(ben)).getByRole("button", { name: "Dissolve group" }).waitFor();
+  await (await panelOf(anna)).getByRole("button", { name: "Leave group" }).click();
+  await anna.page.getByRole("dialog").getByRole("button", { name: "Leave group" }).click();
+  await ben.page.getByText("Anna left").waitFor();
+
+  await (await panelOf(ben)).getByRole("button", { name: "Dissolve group" }).click();
+  await ben.page.getByRole("dialog").getByRole("button", { name: "Dissolve group" }).click();
+  await ben.page.getByText("The group was dissolved").waitFor();
+  await ben.page.getByText("This group has ended.").waitFor();
+});
