@@ -8,8 +8,11 @@ export type Page = "loading" | "entry" | "ended" | "desk";
 const store = new TabStore();
 const fetch = shareRefresh(store, globalThis.fetch.bind(globalThis));
 
+/** So many messages of a conversation stay here: more than anybody scrolls back, so none goes while it is looked at. */
+const KEEP = 20_000;
+
 /** The only connection of this page. */
-export const client = new Client({ url: location.origin, store, fetch });
+export const client = new Client({ url: location.origin, store, fetch, keep: KEEP });
 
 /** Who is here, and how it stands with the server. */
 class Session {

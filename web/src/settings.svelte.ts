@@ -3,6 +3,14 @@ import { read, write } from "./kept.ts";
 export type Theme = "auto" | "light" | "dark";
 export type Language = "auto" | "en" | "zh";
 
+/** The first language of the browser that we speak. */
+const browser = languageOf(globalThis.navigator?.languages ?? []);
+
+export function languageOf(wanted: readonly string[]): "en" | "zh" {
+  const known = wanted.find((one) => /^(en|zh)\b/i.test(one));
+  return known !== undefined && /^zh/i.test(known) ? "zh" : "en";
+}
+
 /** What somebody chose on this device. */
 class Settings {
   theme = $state<Theme>(read("theme") ?? "auto");
@@ -11,10 +19,7 @@ class Settings {
 
   /** The language of the page. */
   get spoken(): "en" | "zh" {
-    if (this.language !== "auto") return this.language;
-    const wanted = globalThis.navigator?.languages ?? [];
-    const known = wanted.find((one) => /^(en|zh)\b/i.test(one));
-    return known !== undefined && /^zh/i.test(known) ? "zh" : "en";
+    return this.language === "auto" ? browser : this.language;
   }
 
   setTheme(theme: Theme): void {

@@ -1,11 +1,11 @@
 /** Where every row is, from the top: one more entry than rows, the last one is the whole height. */
 export type Offsets = Float64Array;
 
-export function offsetsOf(count: number, heightOf: (index: number) => number): Offsets {
-  const offsets = new Float64Array(count + 1);
+export function offsetsOf(heights: ArrayLike<number>): Offsets {
+  const offsets = new Float64Array(heights.length + 1);
   let sum = 0;
-  for (let index = 0; index < count; index += 1) {
-    sum += heightOf(index);
+  for (let index = 0; index < heights.length; index += 1) {
+    sum += heights[index]!;
     offsets[index + 1] = sum;
   }
   return offsets;

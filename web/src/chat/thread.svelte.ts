@@ -23,7 +23,6 @@ export class Thread {
   hasOlder = $state(false);
   /** What was said last, for those who listen. */
   spoken = $state.raw<Message>();
-  private hasBegun = false;
   /** The oldest place here when nothing older was found. */
   private oldest = -1;
   private pausedUntil = 0;
@@ -65,9 +64,12 @@ export class Thread {
   async older(): Promise<number> {
     if (this.isLoading || !this.hasOlder || Date.now() < this.pausedUntil) return 0;
     this.isLoading = true;
+    const before = this.first();
     try {
       const found = await client.loadOlder(this.id, PAGE);
-      if (found.length === 0) this.oldest = this.first();
+      this.messages = client.messages(this.id);
+      // Nothing came, and nothing else has changed meanwhile: this is the beginning.
+      if (found.length === 0 && this.first() === before) this.oldest = before;
       return found.length;
     } catch (error) {
       if (error instanceof Refused && !error.mayRetry) this.oldest = this.first();
@@ -107,17 +109,16 @@ export class Thread {
     const line = client.conversation(this.id);
     const first = this.first();
     this.hasOlder = line !== undefined && first > 1 && first !== this.oldest;
-    if (line !== undefined && !this.hasBegun && (line.lastSeq > 0 || client.state.name === "online")) {
-      this.hasBegun = true;
-      if (line.unread > 0) this.unreadFrom = line.readSeq + 1;
-    }
-    if (!this.isReady) this.fill();
+    if (this.isReady) return;
+    if (line !== undefined && line.unread > 0) this.unreadFrom = line.readSeq + 1;
+    this.fill();
   }
 
   /** Brings what is needed before the first look. */
   private fill(): void {
-    const isKnown = this.hasBegun || client.state.name === "online";
-    if (!isKnown && this.messages.length === 0) return;
+    // Before the server was heard nobody knows what is unread; without one there is only what is unsent.
+    const { name } = client.state;
+    if (name !== "online" && !(name === "offline" && this.messages.length > 0)) return;
     const first = this.first();
     const isEnough = this.messages.length >= FIRST && (this.unreadFrom === 0 || first <= this.unreadFrom);
     if (!this.hasOlder || isEnough || this.messages.length > UNREAD_MAX) {

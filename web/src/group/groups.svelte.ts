@@ -1,4 +1,4 @@
-import type { Group, JoinRequest, Member } from "nexo-sdk";
+import { type Group, type JoinRequest, type Member, Refused } from "nexo-sdk";
 import { later } from "../later.ts";
 import { people } from "../people.svelte.ts";
 import { client, session } from "../session.svelte.ts";
@@ -11,6 +11,8 @@ export class GroupDesk {
   members = $state.raw<readonly Member[]>([]);
   requests = $state.raw<readonly JoinRequest[]>([]);
   total = $state(0);
+  /** It was dissolved; the server says nothing more about it. */
+  isOver = $state(false);
   private cursor: string | undefined;
   private isLoading = false;
 
@@ -34,7 +36,7 @@ export class GroupDesk {
   }
 
   async load(): Promise<void> {
-    if (this.isLoading) return;
+    if (this.isLoading || this.isOver) return;
     this.isLoading = true;
     try {
       this.info = await client.groups.info(this.id);
@@ -45,8 +47,9 @@ export class GroupDesk {
       this.cursor = page.next_cursor;
       this.total = page.total ?? page.list.length;
       this.requests = this.isAdmin ? (await client.groups.requests(this.id)).list : [];
-    } catch {
-      // It is asked for again when somebody looks, or when the group changes.
+    } catch (error) {
+      // Otherwise it is asked for again when somebody looks, or when the group changes.
+      this.isOver = error instanceof Refused && error.reason === "group_dissolved";
     } finally {
       this.isLoading = false;
     }
@@ -72,7 +75,10 @@ class Groups {
 
   constructor() {
     client.on("change", ({ conversationId, kind }) => {
-      if (kind !== "recalled") this.reload(conversationId.slice("sg_".length));
+      const id = conversationId.slice("sg_".length);
+      const desk = this.desks.get(id);
+      if (desk !== undefined && (kind === "dissolved" || kind === "dismissed")) desk.isOver = true;
+      else if (kind !== "recalled") this.reload(id);
     });
     client.on("joinRequest", ({ groupId }) => this.reload(groupId));
   }

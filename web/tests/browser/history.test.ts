@@ -24,17 +24,24 @@ beforeAll(async () => {
   );
   anna = await world.guest();
   await anna.signIn("anna");
+  // What was never delivered comes by itself; after that a page starts with the end and pages upward.
+  for (let delivered = 0; delivered < MANY; ) {
+    await anna.page.waitForTimeout(200);
+    const { heads } = await world.server.ask<{ heads: Array<{ delivered_seq: number }> }>(
+      "GET",
+      "/conversation/heads",
+      undefined,
+      annas,
+    );
+    delivered = heads[0]!.delivered_seq;
+  }
+  await anna.page.reload();
 });
 
 afterAll(() => world?.stop());
 
-interface Frames {
-  times: number[];
-  loaded: number;
-}
-
-/** Scrolls by a fixed way per frame and notes how long each frame took. */
-function scroll(byPixels: number, frames: number): Promise<Frames> {
+/** Scrolls by a fixed way per frame; how long the frames took, the shortest first. */
+function scroll(byPixels: number, frames: number): Promise<number[]> {
   return anna.page.evaluate(
     async ([by, count]) => {
       const box = document.querySelector("[role=log]") as HTMLElement;
@@ -46,7 +53,7 @@ function scroll(byPixels: number, frames: number): Promise<Frames> {
         times.push(now - last);
         last = now;
       }
-      return { times, loaded: box.scrollHeight };
+      return times.sort((a, b) => a - b);
     },
     [byPixels, frames],
   );
@@ -57,30 +64,40 @@ test("paging upward keeps what one looks at in its place", async () => {
   await anna.line("Ben").click();
   const log = page.getByRole("log");
   await log.locator("article").first().waitFor();
-  await page.waitForTimeout(500);
+  const height = () => page.locator(".space").evaluate((node) => node.clientHeight);
+  await page.route("**/msg/pull*", async (route) => {
+    await new Promise((later) => setTimeout(later, 700));
+    await route.continue();
+  });
+  await page.waitForTimeout(300);
   await log.hover();
-  for (let step = 0; step < 12; step += 1) {
-    await page.mouse.wheel(0, -600);
-    await page.waitForTimeout(60);
+  let pages = 0;
+  for (let step = 0; pages < 3 && step < 60; step += 1) {
+    await log.evaluate((box) => (box.scrollTop = Math.min(box.scrollTop, 3_000)));
+    await page.mouse.wheel(0, -700);
+    await page.waitForTimeout(150); // drawn, but the next page is not there yet
+    const before = { ...(await place()), height: await height() };
+    const isBusy = await page.getByText("Loading earlier messages…").count();
+    if (isBusy === 0) continue;
+    await page.waitForFunction((was) => document.querySelector(".space")!.clientHeight > was + 1_000, before.height);
+    await page.waitForTimeout(50);
+    const y = await page.locator(`[data-key="${before.key}"]`).evaluate((node) => node.getBoundingClientRect().top);
+    expect(Math.abs(y - before.y)).toBeLessThan(2);
+    pages += 1;
   }
-  const place = () =>
-    page.evaluate(() => {
-      const box = document.querySelector("[role=log]")!.getBoundingClientRect();
-      const row = [...document.querySelectorAll<HTMLElement>("[data-key]")].find(
-        (one) => one.getBoundingClientRect().top >= box.top + 200,
-      )!;
-      return { key: row.dataset["key"]!, y: row.getBoundingClientRect().top, height: document.querySelector(".space")!.clientHeight };
-    });
-  const before = await place();
-  // Waits until another page has come in above.
-  await page.waitForTimeout(200);
-  await page.evaluate(() => (document.querySelector("[role=log]")!.scrollTop -= 1200));
-  await page.waitForTimeout(100);
-  await page.evaluate(() => (document.querySelector("[role=log]")!.scrollTop += 1200));
-  await page.waitForTimeout(500);
-  const y = await page.evaluate((key) => document.querySelector(`[data-key="${key}"]`)!.getBoundingClientRect().top, before.key);
-  expect(Math.abs(y - before.y)).toBeLessThan(2);
+  expect(pages).toBe(3);
+  await page.unroute("**/msg/pull*");
 });
+
+/** A row in view, and where it is. */
+function place(): Promise<{ key: string; y: number }> {
+  return anna.page.evaluate(() => {
+    const { top } = document.querySelector("[role=log]")!.getBoundingClientRect();
+    const rows = [...document.querySelectorAll<HTMLElement>("[data-key]")];
+    const row = rows.find((one) => one.getBoundingClientRect().top >= top + 150)!;
+    return { key: row.dataset["key"]!, y: row.getBoundingClientRect().top };
+  });
+}
 
 test("ten thousand messages scroll smoothly", async () => {
   const { page } = anna;
@@ -88,32 +105,37 @@ test("ten thousand messages scroll smoothly", async () => {
   for (;;) {
     await page.evaluate(() => (document.querySelector("[role=log]")!.scrollTop = 300));
     if (await page.getByText("This is the beginning of your conversation.").isVisible()) break;
-    expect(Date.now() - started).toBeLessThan(60_000);
+    expect(Date.now() - started).toBeLessThan(50_000);
     await page.waitForTimeout(20);
   }
   const loadMs = Date.now() - started;
   const drawn = await page.locator("[data-key]").count();
   expect(drawn).toBeLessThan(120);
-  const down = await scroll(120, 300);
-  const fast = await scroll(3_000, 120);
-  const up = await scroll(-240, 200);
-  const times = [...down.times, ...fast.times, ...up.times].sort((a, b) => a - b);
-  const p95 = times[Math.floor(times.length * 0.95)]!;
-  const dropped = times.filter((time) => time > 25).length;
-  console.log(
-    `history: ${MANY} messages loaded in ${loadMs} ms, ${drawn} rows drawn; ${times.length} frames,` +
-      ` p50 ${times[times.length >> 1]!.toFixed(1)} ms, p95 ${p95.toFixed(1)} ms, longest ${times.at(-1)!.toFixed(1)} ms, ${dropped} above 25 ms`,
-  );
-  // On a machine that does other things too; by itself it is a frame of the screen.
-  expect(p95).toBeLessThan(50);
+  const [reading, hurry, flight] = [await scroll(120, 300), await scroll(-480, 120), await scroll(3_000, 100)];
+  console.log(`history: ${MANY} messages in ${loadMs} ms, ${drawn} rows drawn`);
+  console.log(`  reading, 120 px a frame: ${told(reading)}`);
+  console.log(`  hurrying, 480 px a frame: ${told(hurry)}`);
+  console.log(`  flying, 3000 px a frame: ${told(flight)}`);
+  // A frame of the screen when the machine does nothing else; here it runs a server and other pages.
+  expect(part(reading, 0.95)).toBeLessThan(50);
 });
+
+function part(times: number[], share: number): number {
+  return times[Math.min(times.length - 1, Math.floor(times.length * share))]!;
+}
+
+function told(times: number[]): string {
+  const late = times.filter((time) => time > 25).length;
+  const [p50, p95, most] = [part(times, 0.5), part(times, 0.95), part(times, 1)].map((time) => time.toFixed(1));
+  return `p50 ${p50} ms, p95 ${p95} ms, longest ${most} ms, ${late} of ${times.length} frames late`;
+}
 
 test("jumping to the newest works from far away, and counts what came", async () => {
   const { page } = anna;
   await page.evaluate(() => (document.querySelector("[role=log]")!.scrollTop = 0));
   const ben = await world.server.token("ben");
   await world.server.say(ben, { recv_id: "anna" }, "the newest of all");
-  await page.getByRole("button", { name: "1 new message" }).click();
+  await page.getByRole("button", { name: /new messages?$/ }).click();
   await anna.bubble("the newest of all").waitFor();
   await page.getByRole("button", { name: /newest|new message/ }).waitFor({ state: "detached" });
 });

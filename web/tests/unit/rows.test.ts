@@ -1,0 +1,96 @@
+import type { Change, Message } from "nexo-sdk";
+import { expect, test } from "vitest";
+import { keyOf, type Row, rowsOf } from "../../src/chat/rows.ts";
+
+const NOON = +new Date(2026, 10, 16, 12);
+const MINUTE = 60_000;
+const DAY = 24 * 60 * MINUTE;
+
+function message(seq: number, at: number, from = "ben", more: Partial<Message> = {}): Message {
+  const mine = from === "me";
+  return {
+    conversationId: "si_ben_me",
+    clientMsgId: `c${seq}`,
+    serverMsgId: `${seq}`,
+    seq,
+    from,
+    mine,
+    type: "TEXT",
+    body: "",
+    important: false,
+    revoked: false,
+    at,
+    state: mine ? "saved" : "received",
+    ...more,
+  };
+}
+
+function note(at: number, changeSeq = 1): Change {
+  return { conversationId: "sg_g", changeSeq, kind: "joined", by: "ben", at, userIds: ["cora"] };
+}
+
+/** The kinds in short: a message is followed by whether it is the first and last of those that belong together. */
+function shape(rows: Row[]): string {
+  const name = (row: Row) => (row.kind === "message" ? `m${row.isFirst ? "<" : ""}${row.isLast ? ">" : ""}` : row.kind);
+  return rows.map(name).join(" ");
+}
+
+test("each day has a line, also over a clock that goes back", () => {
+  const rows = rowsOf([message(1, NOON - DAY), message(2, NOON), message(3, NOON - DAY), message(4, NOON + MINUTE)]);
+  expect(rows.filter((row) => row.kind === "day")).toHaveLength(2);
+  expect(shape(rowsOf([]))).toBe("");
+});
+
+test("midnight parts what belongs together", () => {
+  const midnight = +new Date(2026, 10, 16);
+  const rows = rowsOf([message(1, midnight - 1000), message(2, midnight + 1000)]);
+  expect(shape(rows)).toBe("day m<> day m<>");
+});
+
+test("what one says in a row belongs together, until a pause or somebody else", () => {
+  const rows = rowsOf([
+    message(1, NOON),
+    message(2, NOON + MINUTE),
+    message(3, NOON + 2 * MINUTE),
+    message(4, NOON + 9 * MINUTE),
+    message(5, NOON + 9 * MINUTE, "me"),
+  ]);
+  expect(shape(rows)).toBe("day m< m m> m<> m<>");
+});
+
+test("one that was taken back stands alone", () => {
+  const rows = rowsOf([message(1, NOON), message(2, NOON, "ben", { revoked: true }), message(3, NOON)]);
+  expect(shape(rows)).toBe("day m<> m<> m<>");
+});
+
+test("the unread begin with the first that is not mine", () => {
+  const all = [message(1, NOON), message(2, NOON, "me"), message(3, NOON), message(4, NOON)];
+  expect(shape(rowsOf(all, [], 2))).toBe("day m<> m<> unread m< m>");
+  expect(shape(rowsOf(all, [], 0))).not.toContain("unread");
+  expect(shape(rowsOf(all, [], 9))).not.toContain("unread");
+  expect(shape(rowsOf(all, [], 1))).toBe("day unread m<> m<> m< m>");
+});
+
+test("what happened stands where it happened", () => {
+  const all = [message(1, NOON), message(2, NOON + 2 * MINUTE)];
+  expect(shape(rowsOf(all, [note(NOON + MINUTE)]))).toBe("day m<> note m<>");
+  expect(shape(rowsOf(all, [note(NOON + 5 * MINUTE)]))).toBe("day m< m> note");
+  expect(shape(rowsOf(all, [note(NOON - MINUTE)]))).toBe("day m< m>"); // older than what is here
+  expect(shape(rowsOf([], [note(NOON)]))).toBe("day note");
+});
+
+test("a key lasts from sending to being read, and no two are the same", () => {
+  const sending = message(0, NOON, "me", { serverMsgId: "", state: "sending", clientMsgId: "x" });
+  const saved = { ...sending, seq: 7, serverMsgId: "70", state: "read" as const };
+  expect(keyOf(sending)).toBe(keyOf(saved));
+  const all = Array.from({ length: 500 }, (_, index) => message(index + 1, NOON + index * 20 * MINUTE));
+  const keys = rowsOf(all).map((row) => row.key);
+  expect(new Set(keys).size).toBe(keys.length);
+});
+
+test("ten thousand messages are laid out in a moment", () => {
+  const all = Array.from({ length: 10_000 }, (_, index) => message(index + 1, NOON - DAY * 30 + index * MINUTE));
+  const started = performance.now();
+  expect(rowsOf(all).length).toBeGreaterThan(10_000);
+  expect(performance.now() - started).toBeLessThan(250);
+});
