@@ -3,9 +3,9 @@ export const HUES = 8;
 
 /** Always the same colour for the same one. */
 export function hueOf(id: string): number {
-  let sum = 7;
-  for (let at = 0; at < id.length; at += 1) sum = (sum * 31 + id.charCodeAt(at)) >>> 0;
-  return sum % HUES;
+  let mixed = 0x811c9dc5;
+  for (let at = 0; at < id.length; at += 1) mixed = Math.imul(mixed ^ id.charCodeAt(at), 0x01000193);
+  return ((mixed ^ (mixed >>> 15) ^ (mixed >>> 24)) >>> 0) % HUES;
 }
 
 function letters(text: string): string[] {
