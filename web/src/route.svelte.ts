@@ -41,12 +41,6 @@ class Route {
     location.hash = hashOf(place);
     this.place = place;
   }
-
-  /** Goes on without leaving a step to come back to. */
-  replace(place: Place): void {
-    history.replaceState(null, "", hashOf(place));
-    this.place = place;
-  }
 }
 
 export const route = new Route();

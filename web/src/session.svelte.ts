@@ -46,7 +46,7 @@ class Session {
     forgetDrafts(this.me);
     await client.logout();
     this.tabs.tell({ kind: "signedOut" });
-    this.leave();
+    this.restart();
   }
 
   async changePassword(oldPassword: string, newPassword: string): Promise<void> {
@@ -60,10 +60,10 @@ class Session {
     }
   }
 
-  /** Another account. What was not sent of this one stays on the device. */
-  forget(): void {
-    this.me = "";
-    this.page = "entry";
+  /** Everything on a page belongs to one person; for another one it is made anew. */
+  restart(): void {
+    history.replaceState(null, "", "/");
+    location.reload();
   }
 
   /** Goes on with the sign-in of this browser, whoever made it. */
@@ -76,15 +76,13 @@ class Session {
 
   private enter(): void {
     const me = client.me ?? "";
-    // Everything on the page belongs to one person; for another one it is made anew.
-    if (this.page === "desk" && me !== this.me) return location.reload();
+    if (this.me !== "" && me !== this.me) return this.restart();
     this.me = me;
     this.page = "desk";
   }
 
   private leave(): void {
-    client.close();
-    if (this.page === "desk" || this.page === "ended") this.forget();
+    if (this.page === "desk" || this.page === "ended") this.restart();
   }
 
   private hear(state: State): void {

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { type Person, World } from "./world.ts";
+import { PASSWORD, type Person, World } from "./world.ts";
 
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
@@ -159,4 +159,16 @@ test("a hidden page tells of what arrives", async () => {
   await world.server.say(await world.server.token("jonas"), { recv_id: "mara" }, "Are you there?");
   await page.waitForFunction(() => (globalThis as unknown as { shown: string[] }).shown.length > 0);
   expect(await page.evaluate(() => (globalThis as unknown as { shown: string[] }).shown)).toEqual(["Jonas: Are you there?"]);
+});
+
+test("the page that says why it ended", async () => {
+  const person = await world.guest();
+  person.allowBadDays();
+  await person.signIn("mara");
+  const body = { old_password: PASSWORD, new_password: "something else" };
+  await world.server.ask("POST", "/user/change_password", body, await world.server.token("mara"));
+  await person.page.getByRole("heading", { name: "Your sign-in has ended" }).waitFor();
+  await check(person, "ended");
+  await person.page.getByRole("button", { name: "Use another account" }).click();
+  await person.page.getByRole("heading", { name: "Welcome back" }).waitFor();
 });
