@@ -1,10 +1,15 @@
-/** Runs something while no other tab of this site does. */
-export async function alone<T>(name: string, run: () => Promise<T>): Promise<T> {
+/** Runs something while no other tab of this site does. Whoever gives up waiting says so by the signal. */
+export async function alone<T>(
+  name: string,
+  run: () => Promise<T>,
+  signal?: AbortSignal,
+): Promise<T> {
   // Pages without TLS have no locks; a lease in the database does for them.
   if (globalThis.navigator?.locks !== undefined) {
-    return (await navigator.locks.request(name, run)) as T;
+    const options = signal === undefined ? {} : { signal };
+    return (await navigator.locks.request(name, options, run)) as T;
   }
-  const lease = await acquire(name);
+  const lease = await acquire(name, signal);
   try {
     return await run();
   } finally {
@@ -16,10 +21,11 @@ export async function alone<T>(name: string, run: () => Promise<T>): Promise<T> 
 const LEASE_MS = 20_000;
 const LOOK_MS = 100;
 
-async function acquire(name: string): Promise<{ release(): Promise<void> }> {
+async function acquire(name: string, signal?: AbortSignal): Promise<{ release(): Promise<void> }> {
   const database = await open();
   const holder = Math.random();
   while (!(await take(database, name, holder))) {
+    signal?.throwIfAborted();
     await new Promise((later) => setTimeout(later, LOOK_MS));
   }
   return {

@@ -59,7 +59,7 @@ export class TabStore implements Store {
 export function shareRefresh(store: TabStore, fetch: typeof globalThis.fetch): typeof fetch {
   return (input, init) => {
     if (!String(input).endsWith("/auth/refresh")) return fetch(input, init);
-    return alone("nexo/refresh", async () => {
+    const refresh = async () => {
       const { refresh_token: given } = JSON.parse(String(init?.body)) as { refresh_token: string };
       const kept = (await store.get(SIGN_IN)) as Kept | undefined;
       const isNewer = kept !== undefined && kept.refreshToken !== given;
@@ -68,7 +68,8 @@ export function shareRefresh(store: TabStore, fetch: typeof globalThis.fetch): t
       const response = await fetch(input, { ...init, body: JSON.stringify({ refresh_token }) });
       if (response.ok) await store.set(SIGN_IN, await keptOf(response.clone()));
       return response;
-    });
+    };
+    return alone("nexo/refresh", refresh, init?.signal ?? undefined);
   };
 }
 
