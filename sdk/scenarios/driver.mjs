@@ -1,14 +1,21 @@
 // One person's client, in a process of its own, moved by lines of JSON.
 import { spawn } from "node:child_process";
+import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { createInterface } from "node:readline";
 
 const HERE = import.meta.dirname;
 
+/** The first of these that is there. */
+function built(...paths) {
+  const all = paths.map((path) => resolve(HERE, "../..", path));
+  return all.find((path) => existsSync(path)) ?? all[0];
+}
+
 /** How each SDK is started. */
 const PROGRAMS = {
   typescript: [process.execPath, resolve(HERE, "../typescript/dist/scenario/driver.js")],
-  rust: [process.env.NEXO_RUST_DRIVER ?? resolve(HERE, "../../target/release/nexo-scenario-driver")],
+  rust: [process.env.NEXO_RUST_DRIVER ?? built("target/release/examples/driver", "target/debug/examples/driver")],
 };
 
 export class Driver {

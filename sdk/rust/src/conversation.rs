@@ -1,0 +1,354 @@
+//! One conversation as this device knows it.
+use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
+
+use serde::Deserialize;
+
+use crate::events::Receipt;
+use crate::held::{Held, UnreadTold};
+use crate::line::ConversationLine;
+use crate::outgoing::Outgoing;
+use crate::prefix::Prefix;
+use crate::types::{Address, Change, Message, MessageState, Receive};
+
+/// A head as HTTP tells it.
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct Head {
+    pub(crate) conversation_id: String,
+    pub(crate) min_seq: u64,
+    pub(crate) max_seq: u64,
+    pub(crate) delivered_seq: u64,
+    pub(crate) read_seq: u64,
+    pub(crate) min_change_seq: u64,
+    pub(crate) change_seq: u64,
+    pub(crate) unread_count: u64,
+    pub(crate) is_active: bool,
+    pub(crate) is_pinned: bool,
+    pub(crate) recv_msg_opt: u8,
+    pub(crate) updated_at: u64,
+}
+
+/// One conversation as this device knows it. Pure state: it asks nobody and tells nobody.
+pub(crate) struct Conversation {
+    pub(crate) id: String,
+    me: String,
+    pub(crate) address: Address,
+    pub(crate) held: Held,
+    /// What has arrived, and what is said to exist.
+    pub(crate) arrived: Prefix<Arc<Message>>,
+    pub(crate) changes: Prefix<Arc<Change>>,
+    /// Whether it is known where the run of messages starts; until then nothing is a hole.
+    pub(crate) has_begun: bool,
+    /// The first place we may see.
+    pub(crate) min: u64,
+    pub(crate) name: String,
+    pub(crate) avatar: String,
+    pub(crate) member_count: Option<u64>,
+    pinned: bool,
+    pub(crate) receive: Receive,
+    active: bool,
+    updated_at: u64,
+    /// About so many messages stay on this device.
+    pub(crate) keep: usize,
+    /// Ours on their way, and others' without a place.
+    pub(crate) outgoing: Outgoing,
+    pub(crate) previews: BTreeMap<String, Arc<Message>>,
+    /// What had been delivered when this device came: history, no news.
+    pub(crate) old_up_to: u64,
+    /// Whether its name is known.
+    pub(crate) has_info: bool,
+    /// What was told the server, so that it is told once.
+    pub(crate) acked_delivered: u64,
+    pub(crate) acked_read: u64,
+    /// We have read this far for certain …
+    sure_read: u64,
+    /// … or probably: by an answer from another device of ours.
+    assumed_read: u64,
+    head_max: u64,
+    peer_delivered: u64,
+    peer_read: u64,
+    /// Taken back before they arrived here.
+    recalled: HashSet<String>,
+}
+
+impl Conversation {
+    pub(crate) fn new(id: &str, me: &str, keep: usize) -> Self {
+        Self {
+            id: id.to_owned(),
+            me: me.to_owned(),
+            address: Address::of(me, id),
+            held: Held::new(0),
+            arrived: Prefix::new(0),
+            changes: Prefix::new(0),
+            has_begun: false,
+            min: 1,
+            name: String::new(),
+            avatar: String::new(),
+            member_count: None,
+            pinned: false,
+            receive: Receive::Normal,
+            active: true,
+            updated_at: 0,
+            keep,
+            outgoing: Outgoing::default(),
+            previews: BTreeMap::new(),
+            old_up_to: 0,
+            has_info: false,
+            acked_delivered: 0,
+            acked_read: 0,
+            sure_read: 0,
+            assumed_read: 0,
+            head_max: 0,
+            peer_delivered: 0,
+            peer_read: 0,
+            recalled: HashSet::new(),
+        }
+    }
+
+    /// The run of messages starts after this place.
+    pub(crate) fn begin(&mut self, after: u64, change_seq: u64) -> Vec<Arc<Message>> {
+        if self.has_begun {
+            return Vec::new();
+        }
+        self.has_begun = true;
+        self.held = Held::new(after);
+        self.held.read_to(self.sure_read.max(self.assumed_read));
+        self.changes.skip_to(change_seq);
+        // What others said may have been taken back before the changes we shall hear of: pulled anew.
+        if change_seq > 0 {
+            self.arrived.forget_early(|message| message.mine);
+        }
+        let ready = self.arrived.skip_to(after);
+        self.hold(ready)
+    }
+
+    /// Where a conversation that is new to this device starts: with what nobody has received yet, and
+    /// at least with its last message. What is older is loaded when somebody looks.
+    pub(crate) fn begin_at_if_new(&mut self, head: &Head) -> Vec<Arc<Message>> {
+        if self.has_begun {
+            return Vec::new();
+        }
+        let unseen = head.delivered_seq.min(head.max_seq.saturating_sub(1));
+        let after = unseen.max(head.min_seq.saturating_sub(1));
+        self.old_up_to = head.delivered_seq;
+        let few = head.change_seq < head.min_change_seq + 100;
+        let is_new = head.delivered_seq < head.min_seq && few;
+        let first_change = head.min_change_seq.saturating_sub(1);
+        self.begin(after, if is_new { first_change } else { head.change_seq })
+    }
+
+    /// Takes a message and returns those that are now in order, itself or more.
+    pub(crate) fn take(&mut self, mut message: Message) -> Vec<Arc<Message>> {
+        self.previews.remove(&message.server_msg_id);
+        if message.mine {
+            self.outgoing.remove(&message.client_msg_id);
+            message.state = self.state_at(message.seq);
+        }
+        if self.recalled.remove(&message.server_msg_id) {
+            message.take_back();
+        }
+        // A push says whether it speaks to us; of a pulled answer we find out.
+        let answered = message.reply_to.as_ref().and_then(|id| self.held.find(id));
+        message.important |= !message.mine && answered.is_some_and(|one| one.mine);
+        if !self.has_begun && message.seq == 1 {
+            self.begin(0, 0);
+        }
+        let ready = self.arrived.add(message.seq, Arc::new(message));
+        if self.has_begun { self.hold(ready) } else { Vec::new() }
+    }
+
+    /// Older ones, in order, up to the oldest that is held.
+    pub(crate) fn take_older(&mut self, older: Vec<Message>) -> Vec<Arc<Message>> {
+        let mut fresh = Vec::with_capacity(older.len());
+        for mut message in older {
+            if self.recalled.contains(&message.server_msg_id) {
+                message.take_back();
+            }
+            if message.mine {
+                message.state = self.state_at(message.seq);
+            }
+            fresh.push(Arc::new(message));
+        }
+        self.held.prepend(&fresh);
+        self.keep = self.keep.saturating_add(fresh.len()); // somebody wants to see them
+        fresh
+    }
+
+    /// Compares with what the server has; what is now in order, if a new window let it be.
+    pub(crate) fn hear_head(&mut self, head: &Head) -> Vec<Arc<Message>> {
+        self.choose(head.is_pinned, head.recv_msg_opt);
+        self.active = head.is_active;
+        self.updated_at = self.updated_at.max(head.updated_at);
+        let ready = self.reopen(head.min_seq, head.min_change_seq);
+        self.arrived.expect(head.max_seq);
+        self.changes.expect(head.change_seq);
+        self.sure_read = self.sure_read.max(head.read_seq);
+        self.head_max = self.head_max.max(head.max_seq);
+        if self.assumed_read <= head.max_seq {
+            self.assumed_read = 0; // now we know
+        }
+        self.held.read_to(self.sure_read.max(self.assumed_read));
+        let (up_to, read, unread) = (head.max_seq, head.read_seq, head.unread_count);
+        self.held.hear(UnreadTold { up_to, read, unread });
+        self.acked_delivered = head.delivered_seq;
+        self.acked_read = head.read_seq;
+        ready
+    }
+
+    pub(crate) fn choose(&mut self, pinned: bool, receive: u8) {
+        self.pinned = pinned;
+        self.receive = Receive::of(receive);
+    }
+
+    /// How far we have read, and may tell the server.
+    pub(crate) fn read_for_sure(&self) -> u64 {
+        self.sure_read
+    }
+
+    /// We have read up to here, for sure or as it seems.
+    pub(crate) fn read_to(&mut self, seq: u64, is_sure: bool) {
+        if is_sure {
+            self.sure_read = self.sure_read.max(seq);
+        } else if seq <= self.head_max {
+            return; // there the server has told us
+        } else {
+            self.assumed_read = self.assumed_read.max(seq);
+        }
+        self.held.read_to(self.sure_read.max(self.assumed_read).max(self.held.read()));
+    }
+
+    /// The others have received or read up to here; ours that this changes.
+    pub(crate) fn hear_receipt(&mut self, kind: Receipt, seq: u64) -> Vec<Arc<Message>> {
+        let is_read = kind == Receipt::Read;
+        let before = if is_read { self.peer_read } else { self.peer_delivered };
+        if is_read {
+            self.peer_read = self.peer_read.max(seq);
+        }
+        self.peer_delivered = self.peer_delivered.max(seq);
+        let mut changed = Vec::new();
+        for at in (before + 1).max(self.held.first())..=seq.min(self.held.last()) {
+            let state = self.state_at(at);
+            if self.held.at(at).is_some_and(|one| one.mine && one.state != state) {
+                changed.extend(self.held.change(at, |message| message.state = state));
+            }
+        }
+        changed
+    }
+
+    /// It was taken back: the message as it is now, if it is here.
+    pub(crate) fn recall(&mut self, server_msg_id: &str) -> Option<Arc<Message>> {
+        if let Some(held) = self.held.find(server_msg_id) {
+            let (seq, revoked) = (held.seq, held.revoked);
+            return if revoked { None } else { self.held.change(seq, Message::take_back) };
+        }
+        self.recalled.insert(server_msg_id.to_owned());
+        for early in self.arrived.early_mut() {
+            if early.server_msg_id == server_msg_id {
+                Arc::make_mut(early).take_back();
+            }
+        }
+        None
+    }
+
+    /// Applies what happened to the group; what is now in order, if a new window let it be.
+    pub(crate) fn hear_change(&mut self, change: &Change) -> Vec<Arc<Message>> {
+        let is_me = change.user_ids.contains(&self.me);
+        match change.kind.as_str() {
+            "joined" => {
+                self.has_info = false; // how many there are now, the server says
+                if is_me {
+                    self.active = true;
+                    return self.reopen(self.min.max(change.seq.unwrap_or(1)), change.change_seq);
+                }
+            }
+            "left" | "kicked" => {
+                self.has_info = false;
+                self.active &= !is_me;
+            }
+            "updated" => {
+                let field = |name: &str| change.group.as_ref()?.get(name).cloned();
+                self.name = field("name").unwrap_or_else(|| self.name.clone());
+                self.avatar = field("avatar").unwrap_or_else(|| self.avatar.clone());
+            }
+            "dissolved" | "dismissed" => self.active = false,
+            _ => {}
+        }
+        Vec::new()
+    }
+
+    /// Everything to show, in order: what has a place, then what has none yet.
+    pub(crate) fn list(&self) -> Vec<Arc<Message>> {
+        let mine = self.arrived.early().filter(|message| message.mine);
+        let rest = mine.chain(self.previews.values()).chain(self.outgoing.all());
+        self.held.all().iter().chain(rest).cloned().collect()
+    }
+
+    /// Whether there is anything to it: a name somebody mistyped once is no conversation.
+    pub(crate) fn is_there(&self) -> bool {
+        self.has_begun || self.outgoing.all().next().is_some() || !self.previews.is_empty()
+    }
+
+    /// Whether something is missing.
+    pub(crate) fn is_behind(&self) -> bool {
+        self.arrived.hole().is_some() || self.changes.hole().is_some()
+    }
+
+    /// How far messages and changes are here.
+    pub(crate) fn place(&self) -> (u64, u64) {
+        (self.arrived.last(), self.changes.last())
+    }
+
+    pub(crate) fn line(&self) -> ConversationLine {
+        let unsaved = self.outgoing.all().next_back().or_else(|| self.previews.values().next_back());
+        let last_message = unsaved.or_else(|| self.held.all().back()).cloned();
+        let name = if self.name.is_empty() { self.address.id() } else { &self.name };
+        let at = last_message.as_ref().map_or(0, |message| message.at);
+        ConversationLine {
+            id: self.id.clone(),
+            address: self.address.clone(),
+            name: name.to_owned(),
+            avatar: self.avatar.clone(),
+            member_count: self.member_count,
+            unread: self.held.unread(),
+            mention_unread: self.held.mentions(),
+            last_message,
+            pinned: self.pinned,
+            receive: self.receive,
+            active: self.active,
+            last_seq: self.held.last(),
+            read_seq: self.held.read(),
+            peer_delivered_seq: self.peer_delivered,
+            peer_read_seq: self.peer_read,
+            updated_at: self.updated_at.max(at),
+        }
+    }
+
+    fn hold(&mut self, ready: Vec<Arc<Message>>) -> Vec<Arc<Message>> {
+        for message in &ready {
+            self.held.append(message.clone());
+        }
+        ready
+    }
+
+    /// A new window: we left and came back, and see only what came since.
+    fn reopen(&mut self, min: u64, min_change: u64) -> Vec<Arc<Message>> {
+        self.min = min;
+        self.changes.skip_to(min_change.saturating_sub(1));
+        if !self.has_begun || min <= self.held.first() {
+            return Vec::new();
+        }
+        let ready = self.arrived.skip_to(min - 1);
+        self.held.cut_before(min);
+        self.hold(ready)
+    }
+
+    fn state_at(&self, seq: u64) -> MessageState {
+        if seq <= self.peer_read {
+            MessageState::Read
+        } else if seq <= self.peer_delivered {
+            MessageState::Delivered
+        } else {
+            MessageState::Saved
+        }
+    }
+}

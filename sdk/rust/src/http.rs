@@ -1,0 +1,179 @@
+//! Asking over HTTP.
+use std::fmt::Write;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body_util::{BodyExt, Full, Limited};
+use hyper::client::conn::http1::{SendRequest, handshake};
+use hyper::{Method, Request, StatusCode, header};
+use hyper_util::rt::TokioIo;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use tokio::time::{Instant, timeout};
+
+use crate::dial::Server;
+use crate::error::{Error, Refused};
+use crate::reason::Reason;
+
+const ANSWER_BYTES_MAX: usize = 64 << 20;
+/// A connection that rested longer may be closed by the server at any moment.
+const REST: Duration = Duration::from_secs(5);
+
+/// Asks over HTTP. Every answer is an envelope; a refusal becomes an error with its reason.
+#[derive(Clone)]
+pub(crate) struct Http {
+    pub(crate) server: Arc<Server>,
+    timeout: Duration,
+    /// A connection that was used and may be used again, and since when it rests.
+    rests: Arc<Mutex<Option<(Instant, Sender)>>>,
+}
+
+type Sender = SendRequest<Full<Bytes>>;
+
+/// What to ask.
+pub(crate) struct Ask {
+    method: Method,
+    path: String,
+    body: Option<Value>,
+}
+
+/// As much of an envelope as we use.
+#[derive(Deserialize)]
+struct Envelope {
+    #[serde(default)]
+    data: Value,
+    reason: Option<Reason>,
+    message: Option<String>,
+    request_id: Option<String>,
+}
+
+impl Ask {
+    pub(crate) fn get(path: &str, query: &[(&str, &str)]) -> Self {
+        let mut path = path.to_owned();
+        for (index, (key, value)) in query.iter().enumerate() {
+            path.push(if index == 0 { '?' } else { '&' });
+            path.push_str(key);
+            path.push('=');
+            escape(&mut path, value);
+        }
+        Self { method: Method::GET, path, body: None }
+    }
+
+    pub(crate) fn post(path: &str, body: Value) -> Self {
+        Self { method: Method::POST, path: path.to_owned(), body: Some(body) }
+    }
+
+    pub(crate) fn put(path: &str, body: Value) -> Self {
+        Self { method: Method::PUT, path: path.to_owned(), body: Some(body) }
+    }
+}
+
+impl Http {
+    pub(crate) fn new(server: Server, timeout: Duration) -> Self {
+        Self { server: Arc::new(server), timeout, rests: Arc::default() }
+    }
+
+    /// Asks once, with this token if there is one.
+    pub(crate) async fn ask<T: DeserializeOwned>(
+        &self,
+        ask: &Ask,
+        token: Option<&str>,
+    ) -> Result<T, Error> {
+        let name = format!("{} {}", ask.method, ask.path.split('?').next().unwrap_or_default());
+        let lost = |why: String| Error::Unreachable(format!("{name}: {why}"));
+        let answer = timeout(self.timeout, self.exchange(ask, token)).await;
+        let answer = answer.map_err(|_| lost("no answer in time".to_owned()))?;
+        let (status, retry_after, bytes) = answer.map_err(|why| lost(why.to_string()))?;
+        let told: Envelope = serde_json::from_slice(&bytes)
+            .map_err(|_| lost(format!("status {status} without an envelope")))?;
+        if status.is_success() {
+            return serde_json::from_value(told.data)
+                .map_err(|why| lost(format!("an answer of another kind: {why}")));
+        }
+        let Some(reason) = told.reason else {
+            return Err(lost(format!("status {status} without a reason")));
+        };
+        let message = told.message.unwrap_or_else(|| reason.text().to_owned());
+        let (status, request_id) = (Some(status.as_u16()), told.request_id);
+        Err(Error::Refused(Box::new(Refused { reason, message, status, retry_after, request_id })))
+    }
+
+    async fn exchange(&self, ask: &Ask, token: Option<&str>) -> Result<Answer, BoxError> {
+        let mut request = Request::builder()
+            .method(&ask.method)
+            .uri(self.server.path(&ask.path))
+            .header(header::HOST, self.server.name());
+        if let Some(token) = token {
+            request = request.header(header::AUTHORIZATION, format!("Bearer {token}"));
+        }
+        let body = ask.body.as_ref().map(Value::to_string);
+        if body.is_some() {
+            request = request.header(header::CONTENT_TYPE, "application/json");
+        }
+        let request = request.body(Full::from(body.unwrap_or_default()))?;
+        let mut sender = self.sender().await?;
+        let response = sender.send_request(request).await?;
+        let (parts, body) = response.into_parts();
+        let bytes = Limited::new(body, ANSWER_BYTES_MAX).collect().await?.to_bytes();
+        self.rest(sender);
+        let wait = parts.headers.get(header::RETRY_AFTER).and_then(|value| value.to_str().ok());
+        let wait = wait.and_then(|value| value.parse().ok()).map(Duration::from_secs);
+        Ok((parts.status, wait, bytes))
+    }
+
+    /// The connection that rests, or a new one.
+    async fn sender(&self) -> Result<Sender, BoxError> {
+        let rests = self.rests.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some((since, mut sender)) = rests
+            && since.elapsed() < REST
+            && sender.ready().await.is_ok()
+        {
+            return Ok(sender);
+        }
+        let (sender, connection) = handshake(TokioIo::new(self.server.dial().await?)).await?;
+        // It ends with the sender; why it ended, the sender knows too.
+        tokio::spawn(async { connection.await.ok() });
+        Ok(sender)
+    }
+
+    fn rest(&self, sender: Sender) {
+        let mut rests = self.rests.lock().unwrap_or_else(PoisonError::into_inner);
+        *rests = Some((Instant::now(), sender));
+    }
+}
+
+type Answer = (StatusCode, Option<Duration>, Bytes);
+type BoxError = Box<dyn std::error::Error + Send + Sync>;
+
+fn escape(path: &mut String, value: &str) {
+    for byte in value.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            path.push(char::from(byte));
+        } else {
+            write!(path, "%{byte:02X}").expect("a string takes everything");
+        }
+    }
+}
+
+/// The fields of a request; those that are `None` are left out.
+pub(crate) fn fields(body: &impl Serialize) -> Value {
+    let mut value = serde_json::to_value(body).expect("a request is plain data");
+    if let Value::Object(fields) = &mut value {
+        fields.retain(|_, value| !value.is_null());
+    }
+    value
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_has_a_meaning_in_an_address_is_escaped() {
+        let ask = Ask::get("/a", &[("x", "sg_1 2&é"), ("y", "3")]);
+        assert_eq!(ask.path, "/a?x=sg_1%202%26%C3%A9&y=3");
+        assert_eq!(Ask::get("/a", &[]).path, "/a");
+    }
+}

@@ -1,0 +1,64 @@
+//! How long things may take.
+use std::time::Duration;
+
+use serde::Deserialize;
+
+/// How long things may take, in milliseconds. The defaults suit people on ordinary networks.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Timing {
+    /// From opening a socket to being let in.
+    pub connect_timeout_ms: u64,
+    /// A silent server is asked whether it is there …
+    pub ping_after_ms: u64,
+    /// … and given up if it does not answer.
+    pub pong_timeout_ms: u64,
+    /// The first wait between tries to connect is up to this long …
+    pub backoff_base_ms: u64,
+    /// … and none is longer than this.
+    pub backoff_max_ms: u64,
+    /// A connection that lasted this long was a good one: the waits start small again.
+    pub stable_ms: u64,
+    /// From asking over HTTP to the whole answer.
+    pub http_timeout_ms: u64,
+    /// A message without an answer is sent again after this long.
+    pub silence_ms: u64,
+    /// Unanswered messages of a conversation on the wire at a time.
+    pub send_window: usize,
+    /// At most one delivered acknowledgement per conversation in this time.
+    pub ack_window_ms: u64,
+    /// A hole may close by itself for this long before it is pulled.
+    pub gap_delay_ms: u64,
+    /// Heads are compared this often while nothing happens …
+    pub heads_every_ms: u64,
+    /// … and once when it has become quiet for this long, since the last push may be the lost one.
+    pub quiet_ms: u64,
+    /// Typing is told at most this often, and believed for a little longer.
+    pub typing_every_ms: u64,
+}
+
+impl Default for Timing {
+    fn default() -> Self {
+        Self {
+            connect_timeout_ms: 10_000,
+            ping_after_ms: 25_000,
+            pong_timeout_ms: 10_000,
+            backoff_base_ms: 500,
+            backoff_max_ms: 30_000,
+            stable_ms: 5_000,
+            http_timeout_ms: 15_000,
+            silence_ms: 5_000,
+            send_window: 64,
+            ack_window_ms: 200,
+            gap_delay_ms: 150,
+            heads_every_ms: 45_000,
+            quiet_ms: 4_000,
+            typing_every_ms: 3_000,
+        }
+    }
+}
+
+/// So many milliseconds.
+pub(crate) const fn ms(many: u64) -> Duration {
+    Duration::from_millis(many)
+}
