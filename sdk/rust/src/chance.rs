@@ -2,7 +2,10 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Milliseconds since 1970.
-#[expect(clippy::disallowed_methods, reason = "the one place; waits use tokio's clock, which tests own")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the one place; waits use tokio's clock, which tests own"
+)]
 pub(crate) fn wall_ms() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
@@ -19,7 +22,10 @@ pub(crate) fn new_name() -> String {
     format!("{:032x}", u128::from_le_bytes(bytes()))
 }
 
-#[expect(clippy::disallowed_methods, reason = "the one place; what depends on it takes it as a value")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the one place; what depends on it takes it as a value"
+)]
 fn bytes<const N: usize>() -> [u8; N] {
     let mut bytes = [0; N];
     // Without chance there are no names, and going on would mix up messages.

@@ -299,7 +299,8 @@ impl Conversation {
     }
 
     pub(crate) fn line(&self) -> ConversationLine {
-        let unsaved = self.outgoing.all().next_back().or_else(|| self.previews.values().next_back());
+        let unsaved =
+            self.outgoing.all().next_back().or_else(|| self.previews.values().next_back());
         let last_message = unsaved.or_else(|| self.held.all().back()).cloned();
         let name = if self.name.is_empty() { self.address.id() } else { &self.name };
         let at = last_message.as_ref().map_or(0, |message| message.at);

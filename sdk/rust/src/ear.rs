@@ -58,7 +58,8 @@ impl Desk {
     fn hear_chat(&mut self, chat: Chat) {
         let message = Message::pushed(chat, &self.me);
         if self.typing.stop(&message.conversation_id, &message.from) {
-            let (conversation_id, user_id) = (message.conversation_id.clone(), message.from.clone());
+            let (conversation_id, user_id) =
+                (message.conversation_id.clone(), message.from.clone());
             self.ears.tell(&Event::Typing { conversation_id, user_id, on: false });
         }
         if message.state == MessageState::Preview {

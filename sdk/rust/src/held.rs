@@ -209,3 +209,6 @@ impl Held {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -56,7 +56,8 @@ impl Link {
 /// Opens one socket after the other, as close codes allow.
 impl Core {
     pub(crate) fn start(&mut self) {
-        if !self.link.is_wanted {
+        // Without a sign-in every try would fail.
+        if !self.link.is_wanted && self.sign_in.user_id().is_some() {
             self.link.is_wanted = true;
             self.attempt(None);
         }

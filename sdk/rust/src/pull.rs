@@ -103,8 +103,7 @@ async fn fill_changes(inside: &Inside, sign_in: &SignIn, id: &str) -> Result<(),
         let Some(since) = inside.ask(since).await? else { return Ok(()) };
         let (from, limit) = (since.to_string(), PAGE.to_string());
         let query = [("conversation_id", id), ("since", &from), ("limit", &limit)];
-        let page: Vec<ChangeInfo> =
-            sign_in.ask(Ask::get("/conversation/changes", &query)).await?;
+        let page: Vec<ChangeInfo> = sign_in.ask(Ask::get("/conversation/changes", &query)).await?;
         let id = id.to_owned();
         if !inside.ask(move |desk| desk.take_changes(&id, since, page)).await? {
             return Ok(());
@@ -188,7 +187,8 @@ impl Desk {
         // Somebody else may have loaded them meanwhile.
         let missing = found.into_iter().filter(|info| info.seq < first);
         let missing: Vec<Message> = missing.map(|info| Message::pulled(info, &me)).collect();
-        if missing.last().is_none_or(|last| last.seq + 1 != first) {
+        let places = missing.iter().rev().map(|message| message.seq);
+        if missing.is_empty() || !places.eq((1..first).rev().take(missing.len())) {
             return Vec::new();
         }
         let fresh = conversation.take_older(missing);

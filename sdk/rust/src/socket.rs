@@ -128,7 +128,8 @@ impl Socket {
             ServerFrame::Ping => self.say(&ClientFrame::Pong).await,
             // The second one is the answer to REAUTH.
             ServerFrame::AuthOk { limits } if !self.watch.is_ready => {
-                let idle = if limits.idle_timeout_ms == 0 { 90_000 } else { limits.idle_timeout_ms };
+                let idle =
+                    if limits.idle_timeout_ms == 0 { 90_000 } else { limits.idle_timeout_ms };
                 self.watch.is_ready = true;
                 self.watch.ping_after = self.watch.ping_after.min(ms(idle / 3));
                 self.watch.heard();

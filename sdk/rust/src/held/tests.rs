@@ -1,0 +1,84 @@
+use super::*;
+use crate::types::{MessageState, MessageType};
+
+fn message(seq: u64, mine: bool, important: bool) -> Arc<Message> {
+    Arc::new(Message {
+        conversation_id: "si_me_you".to_owned(),
+        client_msg_id: format!("c{seq}"),
+        server_msg_id: format!("s{seq}"),
+        seq,
+        from: if mine { "me" } else { "you" }.to_owned(),
+        mine,
+        kind: MessageType::Text,
+        body: seq.to_string(),
+        extra: None,
+        mentions: None,
+        reply_to: None,
+        important,
+        revoked: false,
+        at: seq,
+        state: if mine { MessageState::Saved } else { MessageState::Received },
+        reason: None,
+    })
+}
+
+fn theirs(seq: u64) -> Arc<Message> {
+    message(seq, false, false)
+}
+
+fn held(after: u64, until: u64) -> Held {
+    let mut held = Held::new(after);
+    (after + 1..=until).for_each(|seq| held.append(theirs(seq)));
+    held
+}
+
+#[test]
+fn unread_are_the_messages_of_others_above_the_read_cursor() {
+    let mut run = held(0, 4);
+    run.append(message(5, true, false));
+    run.append(message(6, false, true));
+    assert_eq!((run.unread(), run.mentions()), (5, 1));
+    run.read_to(4);
+    assert_eq!((run.unread(), run.mentions()), (1, 1));
+    run.read_to(2);
+    assert_eq!(run.unread(), 3);
+    run.read_to(9);
+    run.append(theirs(7));
+    assert_eq!((run.unread(), run.mentions()), (0, 0));
+}
+
+#[test]
+fn what_is_unread_before_the_run_comes_from_the_count_of_the_server() {
+    let mut run = held(90, 95);
+    run.read_to(50);
+    run.hear(UnreadTold { up_to: 100, read: 50, unread: 40 });
+    assert_eq!(run.unread(), 5);
+    (96..=101).for_each(|seq| run.append(theirs(seq)));
+    assert_eq!(run.unread(), 41);
+    run.prepend(&[message(89, true, false), theirs(90)]);
+    assert_eq!(run.unread(), 41);
+    run.read_to(101);
+    assert_eq!(run.unread(), 0);
+}
+
+#[test]
+fn letting_go_of_the_oldest_changes_no_count() {
+    let mut run = held(0, 20);
+    run.trim(5);
+    assert_eq!((run.first(), run.last(), run.unread()), (16, 20, 20));
+    assert!(run.at(15).is_none());
+    assert_eq!(run.find("s16").unwrap().seq, 16);
+    run.prepend(&[theirs(14), theirs(15)]);
+    assert_eq!(run.unread(), 20);
+    run.read_to(20);
+    assert_eq!(run.unread(), 0);
+}
+
+#[test]
+fn a_new_window_begins_without_what_was_before_it() {
+    let mut run = held(0, 20);
+    run.cut_before(15);
+    assert_eq!((run.first(), run.last(), run.unread()), (15, 20, 6));
+    run.cut_before(31);
+    assert_eq!((run.first(), run.last(), run.unread()), (31, 30, 0));
+}

@@ -1,0 +1,129 @@
+//! Close codes, tokens, and silence.
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
+
+use nexo_sdk::{Reason, State};
+use serde_json::json;
+
+use crate::fake::{Fake, grant};
+use crate::server::{online, until};
+
+async fn pause(ms: u64) {
+    tokio::time::sleep(Duration::from_millis(ms)).await;
+}
+
+#[tokio::test]
+async fn forty_xx_comes_back() {
+    let fake = Fake::start().await;
+    let me = fake.person(|_| {}).await;
+    fake.end(Some((4004, "shutting_down")));
+    until("again", async || fake.connections() == 2).await;
+    online(&me).await;
+    fake.end(None);
+    until("again", async || fake.connections() == 3).await;
+    online(&me).await;
+}
+
+#[tokio::test]
+async fn whoever_was_too_fast_waits_at_least_a_second() {
+    let fake = Fake::start().await;
+    let me = fake.person(|_| {}).await;
+    fake.end(Some((4029, "too_many_requests")));
+    until("away", async || me.state() != State::Online).await;
+    let State::Offline { retry_in: Some(wait) } = me.state() else { panic!("{:?}", me.state()) };
+    assert!(wait >= Duration::from_secs(1), "{wait:?}");
+}
+
+#[tokio::test]
+async fn forty_one_xx_refreshes_the_token_first() {
+    let fake = Fake::start().await;
+    fake.answer("/auth/refresh", |_| (200, grant("token-2")));
+    let me = fake.person(|_| {}).await;
+    fake.end(Some((4100, "token_expired")));
+    until("again", async || fake.connections() == 2).await;
+    online(&me).await;
+    assert_eq!(fake.until_heard("AUTH", 1).await[0]["token"], "token-2");
+}
+
+#[tokio::test]
+async fn forty_four_xx_does_not_come_back() {
+    let signed_out = |reason| State::SignedOut { reason: Some(reason) };
+    for (code, reason, state) in [
+        (4403, "kicked", State::Kicked),
+        (4401, "session_invalid", signed_out(Reason::SessionInvalid)),
+        (4404, "origin_not_allowed", signed_out(Reason::OriginNotAllowed)),
+    ] {
+        let fake = Fake::start().await;
+        let me = fake.person(|_| {}).await;
+        fake.end(Some((code, reason)));
+        until(reason, async || me.state() == state).await;
+        pause(300).await;
+        assert_eq!(fake.connections(), 1);
+        // The sign-in is over, or the client is wrong and the sign-in good.
+        assert_eq!(me.me().is_some(), code == 4404);
+    }
+}
+
+#[tokio::test]
+async fn the_last_word_of_the_server_counts_even_if_its_close_frame_is_lost() {
+    let fake = Fake::start().await;
+    let me = fake.person(|_| {}).await;
+    fake.say(&json!({ "type": "ERROR", "reason": "kicked", "message": "" }));
+    fake.end(None);
+    until("kicked", async || me.state() == State::Kicked).await;
+}
+
+#[tokio::test]
+async fn many_requests_with_a_dead_token_cause_one_refresh() {
+    let fake = Fake::start().await;
+    let left = Arc::new(AtomicU64::new(3));
+    fake.answer("/auth/refresh", |_| (200, grant("token-2")));
+    fake.answer("/user/info", move |_| {
+        if left.fetch_update(Relaxed, Relaxed, |left| left.checked_sub(1)).is_ok() {
+            return (401, json!({ "reason": "token_expired" }));
+        }
+        let me =
+            json!({ "user_id": "me", "nickname": "", "avatar": "", "extra": "", "created_at": 0 });
+        (200, me)
+    });
+    let me = fake.person(|_| {}).await;
+    let people = me.people();
+    let (a, b, c) = tokio::join!(people.me(), people.me(), people.me());
+    assert!(a.is_ok() && b.is_ok() && c.is_ok());
+    assert_eq!(fake.asked("/auth/refresh"), 1);
+    // The socket carries on with the new one.
+    assert_eq!(fake.until_heard("REAUTH", 1).await[0]["token"], "token-2");
+}
+
+#[tokio::test]
+async fn a_refresh_that_is_refused_ends_the_sign_in_and_one_that_nobody_answers_does_not() {
+    let fake = Fake::start().await;
+    let me = fake.person(|_| {}).await;
+    fake.end(Some((4100, "token_expired")));
+    until("several tries", async || fake.asked("/auth/refresh") > 2).await;
+    assert!(me.me().is_some());
+    fake.answer("/auth/refresh", |_| (401, json!({ "reason": "invalid_refresh_token" })));
+    let reason = Some(Reason::InvalidRefreshToken);
+    until("out", async || me.state() == State::SignedOut { reason }).await;
+    assert_eq!(me.me(), None);
+}
+
+#[tokio::test]
+async fn a_silent_server_is_asked_and_given_up() {
+    let fake = Fake::start().await;
+    let impatient = |options: &mut nexo_sdk::Options| {
+        options.timing.ping_after_ms = 100;
+        options.timing.pong_timeout_ms = 100;
+    };
+    let me = fake.person(impatient).await;
+    fake.until_heard("PING", 1).await;
+    until("again", async || fake.connections() == 2).await;
+    online(&me).await;
+    for _ in 0..6 {
+        pause(50).await;
+        fake.say(&json!({ "type": "PING" }));
+    }
+    fake.until_heard("PONG", 6).await;
+    assert_eq!(fake.connections(), 2);
+}

@@ -1,0 +1,150 @@
+//! Several people talk.
+use nexo_sdk::{Client, Content, ConversationLine, Event, GroupProfile, Reason, Target};
+
+use crate::server::{Server, person, picked, record, until};
+
+async fn line(client: &Client, group_id: &str) -> Option<ConversationLine> {
+    client.conversation(Target::group(group_id)).await.unwrap()
+}
+
+async fn bodies(client: &Client, group_id: &str) -> Vec<String> {
+    let messages = client.messages(Target::group(group_id)).await.unwrap();
+    messages.iter().map(|one| one.body.clone()).collect()
+}
+
+/// Says something and waits until it is saved; its id.
+async fn say(client: &Client, group_id: &str, content: impl Into<Content>) -> String {
+    let sent = client.send(Target::group(group_id), content).await.unwrap();
+    client.saved(&sent).await.unwrap().server_msg_id.clone()
+}
+
+fn kind(event: &Event) -> Option<String> {
+    match event {
+        Event::Change(change) => Some(change.kind.clone()),
+        _ => None,
+    }
+}
+
+#[tokio::test]
+async fn messages_mentions_answers_and_a_newcomer() {
+    let server = Server::start();
+    let (alice, bob) = (server.person("alice").await, server.person("bob").await);
+    let carol = server.person("carol").await;
+    let group = alice.groups().create(&GroupProfile::named("Chess"), &["bob"]).await.unwrap();
+    let id = group.group_id.as_str();
+    until("its name", async || line(&bob, id).await.is_some_and(|line| line.name == "Chess")).await;
+    let first = say(&alice, id, Content::text("Hello @bob").mentions(["bob"])).await;
+    let speaks = async || line(&bob, id).await.is_some_and(|line| line.mention_unread == 1);
+    until("it speaks to bob", speaks).await;
+    say(&bob, id, Content::text("Yes?").reply_to(&first)).await;
+    assert_eq!(line(&bob, id).await.map(|line| (line.unread, line.mention_unread)), Some((0, 0)));
+    until("the answer", async || bodies(&alice, id).await.len() == 2).await;
+    let answer = alice.messages(Target::group(id)).await.unwrap().pop().unwrap();
+    assert!(answer.important);
+    assert_eq!(answer.reply_to.as_deref(), Some(first.as_str()));
+    assert_eq!(alice.groups().invite(id, &["carol", "bob"]).await.unwrap(), ["carol"]);
+    until("carol is in", async || line(&carol, id).await.is_some()).await;
+    say(&alice, id, "Welcome").await;
+    until("welcome", async || bodies(&carol, id).await == ["Welcome"]).await;
+    assert!(carol.load_older(Target::group(id), 50).await.unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn changes_come_in_order_each_once() {
+    let server = Server::start();
+    let (alice, bob) = (server.person("alice").await, server.person("bob").await);
+    let heard = record(&bob);
+    let members = ["bob", "carol"];
+    server.person("carol").await;
+    let groups = alice.groups();
+    let group = groups.create(&GroupProfile::named("Chess"), &members).await.unwrap();
+    let id = group.group_id.as_str();
+    until("in", async || line(&bob, id).await.is_some()).await;
+    groups.update(id, &GroupProfile::named("Go")).await.unwrap();
+    groups.set_admin(id, "carol", true).await.unwrap();
+    groups.mute_all(id, true).await.unwrap();
+    groups.mute_all(id, false).await.unwrap();
+    groups.mute(id, "bob", 60).await.unwrap();
+    let sent = bob.send(Target::group(id), "?").await.unwrap();
+    let refusal = bob.saved(&sent).await.unwrap_err();
+    assert_eq!(refusal.reason(), Some(Reason::GroupSpeakMuted));
+    groups.mute(id, "bob", 0).await.unwrap();
+    let wanted = ["joined", "updated", "role", "all_muted", "all_muted", "muted", "muted"];
+    until("all changes", async || picked(&heard, kind).len() == wanted.len()).await;
+    assert_eq!(picked(&heard, kind), wanted);
+    assert_eq!(line(&bob, id).await.unwrap().name, "Go");
+    let page = bob.groups().members(id, None).await.unwrap();
+    assert_eq!(page.total, Some(3));
+    assert_eq!(bob.groups().member(id, "carol").await.unwrap().role_level, 1);
+    groups.transfer(id, "carol").await.unwrap();
+    let refusal = groups.kick(id, "carol").await.unwrap_err();
+    assert_eq!(refusal.reason(), Some(Reason::NotGroupAdmin));
+    assert_eq!(bob.groups().joined(None).await.unwrap().list.len(), 1);
+}
+
+#[tokio::test]
+async fn asking_to_join_and_being_let_in() {
+    let server = Server::start();
+    let (alice, bob) = (server.person("alice").await, server.person("bob").await);
+    let (asked, decided) = (record(&alice), record(&bob));
+    let mut profile = GroupProfile::named("Club");
+    profile.join_type = Some("approval".to_owned());
+    let club = alice.groups().create(&profile, &[]).await.unwrap();
+    let code = club.group_code.as_deref().unwrap();
+    assert_eq!(bob.groups().by_code(code).await.unwrap().group_id, club.group_id);
+    assert_eq!(bob.groups().join_by_code(code, "me too").await.unwrap().status, "pending");
+    let request = |event: &Event| match event {
+        Event::JoinRequest { request_id, message, .. } if message == "me too" => {
+            Some(request_id.clone())
+        }
+        _ => None,
+    };
+    until("asked", async || picked(&asked, request).len() == 1).await;
+    let waiting = alice.groups().requests(&club.group_id, None).await.unwrap();
+    assert_eq!(waiting.list[0].message, "me too");
+    alice.groups().decide(&picked(&asked, request)[0], true).await.unwrap();
+    let decision = |event: &Event| match event {
+        Event::JoinDecision { accepted, .. } => Some(*accepted),
+        _ => None,
+    };
+    until("decided", async || picked(&decided, decision) == [true]).await;
+    until("in", async || line(&bob, &club.group_id).await.is_some()).await;
+}
+
+#[tokio::test]
+async fn who_leaves_keeps_what_was_said_and_who_comes_back_sees_what_is_new() {
+    let server = Server::start();
+    let (alice, bob) = (server.person("alice").await, server.person("bob").await);
+    let group = alice.groups().create(&GroupProfile::named("Chess"), &["bob"]).await.unwrap();
+    let id = group.group_id.as_str();
+    say(&alice, id, "with bob").await;
+    until("here", async || bodies(&bob, id).await == ["with bob"]).await;
+    bob.groups().leave(id).await.unwrap();
+    until("out", async || line(&bob, id).await.is_some_and(|line| !line.active)).await;
+    say(&alice, id, "without bob").await;
+    assert_eq!(bodies(&bob, id).await, ["with bob"]);
+    alice.groups().invite(id, &["bob"]).await.unwrap();
+    until("in again", async || line(&bob, id).await.is_some_and(|line| line.active)).await;
+    say(&alice, id, "bob is back").await;
+    until("new", async || bodies(&bob, id).await == ["bob is back"]).await;
+    assert_eq!(line(&bob, id).await.unwrap().unread, 1);
+    alice.groups().dissolve(id).await.unwrap();
+    until("over", async || line(&bob, id).await.is_some_and(|line| !line.active)).await;
+}
+
+#[tokio::test]
+async fn a_group_whose_messages_are_not_pushed_is_complete_all_the_same() {
+    for strategy in ["notify", "none"] {
+        let server = Server::with(&[("NEXO_GROUPS__STRATEGY", strategy)]);
+        let dora = server.person("dora").await;
+        let often = |options: &mut nexo_sdk::Options| options.timing.heads_every_ms = 500;
+        let eve = person(&server.url, "eve", often).await;
+        let group = dora.groups().create(&GroupProfile::named("Hall"), &["eve"]).await.unwrap();
+        let id = group.group_id.as_str();
+        for body in ["0", "1", "2"] {
+            say(&dora, id, body).await;
+        }
+        until(strategy, async || bodies(&eve, id).await == ["0", "1", "2"]).await;
+        assert_eq!(line(&eve, id).await.unwrap().unread, 3);
+    }
+}

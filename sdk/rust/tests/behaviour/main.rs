@@ -1,0 +1,11 @@
+//! The SDK against a real server (`NEXO_BIN`, else `target/release/nexo`, else `target/debug/nexo`),
+//! and, where only a bad one would do, against one in the test.
+mod connection;
+mod fake;
+mod groups;
+mod phases;
+mod server;
+mod sessions;
+mod talk;
+mod tap;
+mod wire;

@@ -1,0 +1,163 @@
+//! Messages that are taken before they are on disk, and messages that come in the wrong order.
+use nexo_sdk::{Client, Event, Reason, Target};
+use serde_json::{Value, json};
+
+use crate::fake::{Fake, ID};
+use crate::server::{picked, record, until};
+
+fn push(seq: u64) -> Value {
+    json!({ "type": "SINGLE_CHAT", "from": "you", "to": "me", "conversationId": ID,
+            "clientMsgId": format!("c{seq}"), "serverMsgId": format!("s{seq}"),
+            "msgSeq": seq.to_string(), "msgType": "TEXT", "body": format!("text {seq}"), "ts": seq })
+}
+
+/// The same without a place.
+fn preview(seq: u64) -> Value {
+    let mut preview = push(seq);
+    preview["preview"] = json!(true);
+    preview.as_object_mut().unwrap().remove("msgSeq");
+    preview
+}
+
+fn info(seq: u64) -> Value {
+    json!({ "server_msg_id": format!("s{seq}"), "client_msg_id": format!("c{seq}"),
+            "conversation_id": ID, "seq": seq, "sender_id": "you", "msg_type": 1,
+            "content": { "text": format!("text {seq}") }, "send_at": seq })
+}
+
+fn ack(kind: &str, client_msg_id: &str, seq: u64) -> Value {
+    json!({ "type": "ACK", "ackType": kind, "conversationId": ID, "clientMsgId": client_msg_id,
+            "serverMsgId": format!("s{seq}"), "msgSeq": seq.to_string(), "ts": seq })
+}
+
+/// The server has so many messages.
+fn serve(fake: &Fake, max: u64) {
+    fake.answer("/msg/pull", move |path| {
+        let number = |name: &str| {
+            let value = path.split(['?', '&']).find_map(|part| part.strip_prefix(name));
+            value.unwrap().parse::<u64>().unwrap()
+        };
+        let places = number("begin_seq=")..=number("end_seq=").min(max);
+        let messages: Vec<Value> = places.map(info).collect();
+        (200, json!({ "messages": messages, "max_seq": max, "has_more": false }))
+    });
+}
+
+async fn seqs(client: &Client) -> Vec<u64> {
+    client.messages(ID).await.unwrap().iter().map(|one| one.seq).collect()
+}
+
+/// What the app is told about messages.
+fn told(event: &Event) -> Option<String> {
+    match event {
+        Event::Message(one) => Some(format!("{} {:?}", one.body, one.state)),
+        Event::Update(one) => Some(format!("{} {:?} {}", one.body, one.state, one.seq)),
+        Event::Removed { server_msg_id, .. } => Some(format!("{server_msg_id} gone")),
+        _ => None,
+    }
+}
+
+#[tokio::test]
+async fn a_hole_holds_everything_back_until_it_is_pulled() {
+    let fake = Fake::start().await;
+    let me = fake.person(|_| {}).await;
+    let heard = record(&me);
+    serve(&fake, 4);
+    for seq in [1, 3, 4, 3] {
+        fake.say(&push(seq));
+    }
+    until("all", async || seqs(&me).await == [1, 2, 3, 4]).await;
+    let wanted = [1, 2, 3, 4].map(|seq| format!("text {seq} Received"));
+    assert_eq!(picked(&heard, told), wanted);
+    assert_eq!(fake.asked("/msg/pull"), 1);
+    until("acknowledged", async || {
+        fake.heard("ACK").last().is_some_and(|ack| ack["msgSeq"] == "4")
+    })
+    .await;
+    fake.answer("/msg/pull", |_| (503, json!({ "reason": "server_busy" })));
+    fake.say(&push(6));
+    until("a pull fails", async || fake.asked("/msg/pull") >= 3).await;
+    serve(&fake, 6);
+    until("and is tried again", async || seqs(&me).await.len() == 6).await;
+}
+
+#[tokio::test]
+async fn accepted_comes_before_saved_and_means_nothing_after_it() {
+    let fake = Fake::start().await;
+    let me = fake.person(|_| {}).await;
+    let heard = record(&me);
+    let sent = me.send(Target::to("you"), "hi").await.unwrap();
+    let name = sent.client_msg_id.as_str();
+    let said = fake.until_heard("SINGLE_CHAT", 1).await;
+    assert_eq!((&said[0]["to"], &said[0]["body"]), (&json!("you"), &json!("hi")));
+    fake.say(&ack("accepted", name, 1));
+    fake.say(&ack("saved", name, 1));
+    fake.say(&ack("accepted", name, 1));
+    assert_eq!(me.saved(&sent).await.unwrap().seq, 1);
+    until("told", async || picked(&heard, told).len() == 3).await;
+    assert_eq!(picked(&heard, told), ["hi Sending", "hi Accepted 0", "hi Saved 1"]);
+}
+
+#[tokio::test]
+async fn an_accepted_message_that_fails_in_the_end_is_refused() {
+    let fake = Fake::start().await;
+    let me = fake.person(|_| {}).await;
+    let sent = me.send(Target::to("you"), "hi").await.unwrap();
+    let name = sent.client_msg_id.as_str();
+    fake.until_heard("SINGLE_CHAT", 1).await;
+    fake.say(&ack("accepted", name, 1));
+    let error = json!({ "type": "ERROR", "reason": "internal_error", "clientMsgId": name });
+    fake.say(&error);
+    let refusal = me.saved(&sent).await.unwrap_err();
+    assert_eq!(refusal.reason(), Some(Reason::InternalError));
+}
+
+#[tokio::test]
+async fn a_preview_is_shown_at_the_end_moves_nothing_and_is_settled_or_dropped() {
+    let fake = Fake::start().await;
+    let me = fake.person(|_| {}).await;
+    let heard = record(&me);
+    for frame in [push(1), preview(2), preview(2), preview(3)] {
+        fake.say(&frame);
+    }
+    until("shown", async || seqs(&me).await == [1, 0, 0]).await;
+    let line = me.conversation(ID).await.unwrap().unwrap();
+    assert_eq!((line.last_seq, line.unread), (1, 1));
+    fake.say(&ack("saved", "c2", 2));
+    fake.say(&ack("dropped", "c3", 3));
+    until("settled", async || seqs(&me).await == [1, 2]).await;
+    let wanted =
+        ["text 1 Received", "text 2 Preview", "text 3 Preview", "text 2 Received 2", "s3 gone"];
+    until("told", async || picked(&heard, told).len() == wanted.len()).await;
+    assert_eq!(picked(&heard, told), wanted);
+}
+
+#[tokio::test]
+async fn a_recall_is_applied_at_once_even_before_the_message() {
+    let fake = Fake::start().await;
+    let me = fake.person(|_| {}).await;
+    fake.say(&push(1));
+    fake.say(&json!({ "type": "MESSAGE_REVOKED", "from": "you", "conversationId": ID,
+                      "serverMsgId": "s2", "msgSeq": "2", "changeSeq": "1", "ts": 3 }));
+    fake.say(&push(2));
+    until("here", async || seqs(&me).await == [1, 2]).await;
+    let messages = me.messages(ID).await.unwrap();
+    assert!(messages[1].revoked && messages[1].body.is_empty());
+}
+
+#[tokio::test]
+async fn unread_on_a_fresh_device_is_the_count_of_the_server_though_only_the_end_is_here() {
+    let fake = Fake::start().await;
+    let head = json!({ "conversation_id": ID, "min_seq": 1, "max_seq": 100, "delivered_seq": 100,
+        "read_seq": 50, "min_change_seq": 1, "change_seq": 0, "unread_count": 40, "is_active": true,
+        "is_pinned": false, "recv_msg_opt": 0, "updated_at": 1 });
+    fake.answer("/conversation/heads", move |_| {
+        (200, json!({ "heads": [head], "has_more": false }))
+    });
+    serve(&fake, 100);
+    let me = fake.person(|_| {}).await;
+    until("the last", async || seqs(&me).await == [100]).await;
+    assert_eq!(me.conversation(ID).await.unwrap().unwrap().unread, 40);
+    assert_eq!(me.load_older(ID, 150).await.unwrap().len(), 99);
+    assert_eq!(seqs(&me).await, (1..=100).collect::<Vec<_>>());
+}

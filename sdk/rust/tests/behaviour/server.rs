@@ -1,0 +1,162 @@
+//! A real server in a folder of its own.
+use std::future::Future;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex, mpsc};
+use std::time::{Duration, Instant};
+
+use nexo_sdk::{Client, Event, NewUser, Options, State, Timing};
+
+pub(crate) const PASSWORD: &str = "password-1";
+
+pub(crate) struct Server {
+    pub(crate) url: String,
+    folder: tempfile::TempDir,
+    settings: Vec<(String, String)>,
+    child: Child,
+}
+
+/// The server under test.
+fn binary() -> PathBuf {
+    if let Some(named) = std::env::var_os("NEXO_BIN") {
+        return named.into();
+    }
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let built = ["target/release/nexo", "target/debug/nexo"].map(|path| root.join(path));
+    let found = built.into_iter().find(|path| path.exists());
+    found
+        .expect("no server to test against: build it (cargo build -p nexo), or name it in NEXO_BIN")
+}
+
+impl Server {
+    pub(crate) fn start() -> Self {
+        Self::with(&[])
+    }
+
+    pub(crate) fn with(settings: &[(&str, &str)]) -> Self {
+        let usual = [
+            ("NEXO_AUTH__ARGON2_MEMORY_KIB", "8"),
+            ("NEXO_AUTH__ARGON2_PASSES", "1"),
+            ("NEXO_LIMITS__CONNECTION_FRAMES_PER_SECOND", "0"),
+            ("NEXO_LIMITS__USER_SENDS_PER_SECOND", "0"),
+            ("NEXO_LIMITS__USER_REQUESTS_PER_SECOND", "0"),
+        ];
+        let all = usual.iter().chain(settings);
+        let settings: Vec<_> = all.map(|(a, b)| ((*a).to_owned(), (*b).to_owned())).collect();
+        let folder = tempfile::tempdir().unwrap();
+        let (child, url) = run(folder.path(), &settings, "127.0.0.1:0");
+        Self { url, folder, settings, child }
+    }
+
+    /// Dies without a word.
+    pub(crate) fn kill(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
+    /// Comes back on the same data and address.
+    pub(crate) fn restart(&mut self) {
+        let listen = self.url.trim_start_matches("http://").to_owned();
+        (self.child, self.url) = run(self.folder.path(), &self.settings, &listen);
+    }
+
+    pub(crate) async fn person(&self, user_id: &str) -> Client {
+        person(&self.url, user_id, |_| {}).await
+    }
+
+    pub(crate) fn client(&self) -> Client {
+        Client::new(options(&self.url)).unwrap()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+fn run(data: &Path, settings: &[(String, String)], listen: &str) -> (Child, String) {
+    let mut command = Command::new(binary());
+    command.args(["serve", "--listen", listen, "--data"]).arg(data);
+    command.env_clear().envs(settings.iter().cloned());
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let (tell, hear) = mpsc::channel();
+    listen_to(BufReader::new(child.stdout.take().unwrap()), tell.clone());
+    listen_to(BufReader::new(child.stderr.take().unwrap()), tell);
+    let mut said = String::new();
+    for line in hear {
+        if let Some((_, url)) = line.split_once("listening on http://") {
+            let address = url.split_whitespace().next().unwrap().trim_end_matches('/');
+            return (child, format!("http://{address}"));
+        }
+        said += &line;
+    }
+    panic!("the server did not start: {said}");
+}
+
+/// Reads on after the first line that matters, so that the server can go on talking.
+fn listen_to(lines: impl BufRead + Send + 'static, tell: mpsc::Sender<String>) {
+    std::thread::spawn(move || {
+        for line in lines.lines().map_while(Result::ok) {
+            tell.send(line).ok();
+        }
+    });
+}
+
+/// Impatient, so that a test ends soon.
+pub(crate) fn options(url: &str) -> Options {
+    let mut options = Options::new(url);
+    options.timing = Timing {
+        backoff_base_ms: 50,
+        backoff_max_ms: 500,
+        quiet_ms: 500,
+        silence_ms: 500,
+        ..Timing::default()
+    };
+    options
+}
+
+/// Somebody who is registered, signed in and online.
+pub(crate) async fn person(url: &str, user_id: &str, change: impl FnOnce(&mut Options)) -> Client {
+    let mut options = options(url);
+    change(&mut options);
+    let client = Client::new(options).unwrap();
+    client.register(&NewUser::new(user_id, PASSWORD)).await.unwrap();
+    client.login(user_id, PASSWORD).await.unwrap();
+    online(&client).await;
+    client
+}
+
+pub(crate) async fn online(client: &Client) {
+    until("online", async || client.state() == State::Online).await;
+}
+
+/// Waits until something is so.
+pub(crate) async fn until<F: Future<Output = bool>>(what: &str, mut is: impl FnMut() -> F) {
+    let end = Instant::now() + Duration::from_secs(10);
+    while !is().await {
+        assert!(Instant::now() < end, "never: {what}");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
+/// Everything that a client tells, written down.
+pub(crate) fn record(client: &Client) -> Arc<Mutex<Vec<Event>>> {
+    let heard = Arc::new(Mutex::new(Vec::new()));
+    let (mut events, book) = (client.events(), heard.clone());
+    tokio::spawn(async move {
+        while let Some(event) = events.next().await {
+            book.lock().unwrap().push(event);
+        }
+    });
+    heard
+}
+
+/// Picks something out of what was written down.
+pub(crate) fn picked<T>(
+    heard: &Arc<Mutex<Vec<Event>>>,
+    pick: impl Fn(&Event) -> Option<T>,
+) -> Vec<T> {
+    heard.lock().unwrap().iter().filter_map(pick).collect()
+}
