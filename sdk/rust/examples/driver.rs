@@ -1,5 +1,5 @@
 //! One person for `sdk/scenarios`: hears commands on stdin and answers on stdout, a line of JSON each.
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io::{BufRead, Write, stdin, stdout};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 /// What the app is told: each message once, in order.
 #[derive(Default)]
 struct Told {
-    names: HashMap<(String, String), ()>,
+    names: HashSet<(String, String)>,
     last: HashMap<String, u64>,
     twice: u64,
     disordered: u64,
@@ -21,7 +21,7 @@ struct Told {
 impl Told {
     fn hear(&mut self, message: &Message) {
         let name = (message.from.clone(), message.client_msg_id.clone());
-        self.twice += u64::from(self.names.insert(name, ()).is_some());
+        self.twice += u64::from(!self.names.insert(name));
         if message.seq == 0 {
             return;
         }

@@ -66,24 +66,24 @@ impl Acks {
 }
 
 fn is_behind(conversation: &Conversation) -> bool {
-    conversation.held.last() > conversation.acked_delivered
-        || conversation.read_for_sure() > conversation.acked_read
+    let Conversation { held, cursors, .. } = conversation;
+    held.last() > cursors.acked_delivered || cursors.sure_read > cursors.acked_read
 }
 
 fn tell(conversation: &mut Conversation, wire: &Wire) {
-    let held = &conversation.held;
-    if let Some(read) = held.at(conversation.read_for_sure().min(held.last()))
-        && read.seq > conversation.acked_read
+    let Conversation { held, cursors, .. } = conversation;
+    if let Some(read) = held.at(cursors.sure_read.min(held.last()))
+        && read.seq > cursors.acked_read
         && ack(wire, "read", read)
     {
-        conversation.acked_read = read.seq;
-        conversation.acked_delivered = conversation.acked_delivered.max(read.seq);
+        cursors.acked_read = read.seq;
+        cursors.acked_delivered = cursors.acked_delivered.max(read.seq);
     }
     if let Some(last) = held.at(held.last())
-        && last.seq > conversation.acked_delivered
+        && last.seq > cursors.acked_delivered
         && ack(wire, "delivered", last)
     {
-        conversation.acked_delivered = last.seq;
+        cursors.acked_delivered = last.seq;
     }
 }
 

@@ -1,9 +1,8 @@
 //! A person's way to the server.
 use std::sync::Arc;
 
-use serde::Deserialize;
 use serde_json::{Value, json};
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{mpsc, watch};
 
 use crate::core::{Core, Parts};
 use crate::desk::Desk;
@@ -13,27 +12,24 @@ use crate::events::{Ears, Events, State};
 use crate::groups::Groups;
 use crate::http::{Ask, Http, fields};
 use crate::jobs::Jobs;
-use crate::line::ConversationLine;
 use crate::link::Link;
 use crate::options::Options;
 use crate::people::{NewUser, People, User};
-use crate::pull;
 use crate::reason::Reason;
 use crate::storage::Keeper;
 use crate::timing::ms;
 use crate::tokens::SignIn;
-use crate::types::{Content, Message, Receive, Target};
 
 /// A person's way to the server: one per person and device. Clones are the same client; when the last
 /// one is dropped it ends.
 #[derive(Clone)]
-pub struct Client(Arc<Inner>);
+pub struct Client(pub(crate) Arc<Inner>);
 
-struct Inner {
-    jobs: Jobs,
+pub(crate) struct Inner {
+    pub(crate) jobs: Jobs,
     ears: Ears,
     http: Http,
-    sign_in: SignIn,
+    pub(crate) sign_in: SignIn,
     state: watch::Receiver<State>,
     platform: u8,
 }
@@ -42,15 +38,6 @@ impl Drop for Inner {
     fn drop(&mut self) {
         self.jobs.put(Core::close);
     }
-}
-
-/// Whether somebody has read a message.
-#[derive(Debug, Clone, Deserialize)]
-pub struct Reader {
-    /// Who.
-    pub user_id: String,
-    /// Whether they have.
-    pub has_read: bool,
 }
 
 impl Client {
@@ -185,158 +172,12 @@ impl Client {
         self.0.jobs.put(Core::close);
     }
 
-    /// The list: pinned ones first, then the latest.
-    pub async fn conversations(&self) -> Result<Vec<ConversationLine>, Error> {
-        let list = |core: &mut Core| {
-            let all = core.desk.iter().flat_map(|desk| desk.conversations.values());
-            all.filter(|one| one.is_there()).map(|one| one.line()).collect::<Vec<_>>()
-        };
-        let mut lines = self.0.jobs.ask(list).await?;
-        lines.sort_by_key(|line| std::cmp::Reverse((line.pinned, line.updated_at)));
-        Ok(lines)
-    }
-
-    /// One line of it.
-    pub async fn conversation(
-        &self,
-        target: impl Into<Target>,
-    ) -> Result<Option<ConversationLine>, Error> {
-        let target = target.into();
-        self.at_desk(move |desk| desk.find(&target).map(|one| one.line())).await
-    }
-
-    /// The messages that are on this device, in order, and those without a place at the end.
-    pub async fn messages(&self, target: impl Into<Target>) -> Result<Vec<Arc<Message>>, Error> {
-        let target = target.into();
-        self.at_desk(move |desk| desk.find(&target).map(|one| one.list()).unwrap_or_default()).await
-    }
-
-    /// Says something. It is on its way until it is saved or refused, whatever happens between.
-    pub async fn send(
-        &self,
-        target: impl Into<Target>,
-        content: impl Into<Content>,
-    ) -> Result<Arc<Message>, Error> {
-        let (target, content) = (target.into(), content.into());
-        self.at_desk(move |desk| desk.send(&target, content)).await
-    }
-
-    /// Waits until a message that was sent is saved; an error if it is refused.
-    pub async fn saved(&self, message: &Message) -> Result<Arc<Message>, Error> {
-        let (waiter, answer) = oneshot::channel();
-        let message = message.clone();
-        self.at_desk(move |desk| desk.wait_for(&message, waiter)).await?;
-        answer.await.map_err(|_| Error::Closed)?
-    }
-
-    /// Tries a refused message again.
-    pub async fn retry(&self, client_msg_id: &str) -> Result<(), Error> {
-        let name = client_msg_id.to_owned();
-        self.at_desk(move |desk| desk.retry(&name)).await
-    }
-
-    /// Forgets a refused message.
-    pub async fn discard(&self, client_msg_id: &str) -> Result<(), Error> {
-        let name = client_msg_id.to_owned();
-        self.at_desk(move |desk| desk.discard(&name)).await
-    }
-
-    /// You have read up to this place, or everything that is here.
-    pub async fn mark_read(
-        &self,
-        target: impl Into<Target>,
-        seq: Option<u64>,
-    ) -> Result<(), Error> {
-        let target = target.into();
-        let beyond = self.at_desk(move |desk| desk.mark_read(&target, seq)).await?;
-        let Some((conversation_id, read_seq)) = beyond else { return Ok(()) };
-        let body = json!({ "conversation_id": conversation_id, "read_seq": read_seq });
-        self.post("/conversation/mark_read", body).await?;
-        self.at_desk(|desk| desk.sync.ask_heads(desk.now)).await
-    }
-
-    /// Brings older messages; none if there are none.
-    pub async fn load_older(
-        &self,
-        target: impl Into<Target>,
-        limit: u64,
-    ) -> Result<Vec<Arc<Message>>, Error> {
-        let target = target.into();
-        let whose = move |desk: &mut Desk| (target.conversation_id(&desk.me), desk.inside.clone());
-        let (id, inside) = self.at_desk(whose).await?;
-        pull::older(&inside, &self.0.sign_in, id, limit).await
-    }
-
-    /// Takes a message back, for everybody.
-    pub async fn recall(&self, server_msg_id: &str) -> Result<(), Error> {
-        self.post("/msg/recall", json!({ "server_msg_id": server_msg_id })).await?;
-        let name = server_msg_id.to_owned();
-        self.at_desk(move |desk| desk.recalled(&name)).await
-    }
-
-    /// Who has read a message.
-    pub async fn readers(&self, server_msg_id: &str) -> Result<Vec<Reader>, Error> {
-        #[derive(Deserialize)]
-        struct Page {
-            readers: Vec<Reader>,
-            next_cursor: Option<String>,
-        }
-        let (mut readers, mut cursor) = (Vec::new(), None);
-        loop {
-            let mut query = vec![("server_msg_id", server_msg_id), ("limit", "200")];
-            query.extend(cursor.as_deref().map(|cursor| ("cursor", cursor)));
-            let page: Page = self.0.sign_in.ask(Ask::get("/msg/readers", &query)).await?;
-            readers.extend(page.readers);
-            cursor = page.next_cursor;
-            if cursor.is_none() {
-                return Ok(readers);
-            }
-        }
-    }
-
-    /// You are writing. Call it at every key; the others hear of it now and then.
-    pub fn typing(&self, target: impl Into<Target>) {
-        let target = target.into();
-        self.0.jobs.put(move |core| {
-            let is_online = core.is_online();
-            if let Some(desk) = core.desk.as_mut().filter(|_| is_online) {
-                desk.write_to(&target);
-            }
-        });
-    }
-
-    /// Keeps a conversation on top of the list, or not.
-    pub async fn pin(&self, target: impl Into<Target>, pinned: bool) -> Result<(), Error> {
-        self.choose(target.into(), json!({ "is_pinned": pinned })).await
-    }
-
-    /// Chooses what you hear of a conversation.
-    pub async fn receive(&self, target: impl Into<Target>, receive: Receive) -> Result<(), Error> {
-        self.choose(target.into(), json!({ "recv_msg_opt": receive as u8 })).await
-    }
-
-    async fn choose(&self, target: Target, mut choice: Value) -> Result<(), Error> {
-        #[derive(Deserialize)]
-        struct Chosen {
-            is_pinned: bool,
-            recv_msg_opt: u8,
-        }
-        let id = self.at_desk(move |desk| target.conversation_id(&desk.me)).await?;
-        choice["conversation_id"] = json!(id);
-        let now: Chosen = self.0.sign_in.ask(Ask::put("/conversation/update", choice)).await?;
-        let choose = move |desk: &mut Desk| {
-            desk.open(&id).choose(now.is_pinned, now.recv_msg_opt);
-            desk.touch(&id);
-        };
-        self.at_desk(choose).await
-    }
-
-    async fn post(&self, path: &str, body: Value) -> Result<(), Error> {
+    pub(crate) async fn post(&self, path: &str, body: Value) -> Result<(), Error> {
         self.0.sign_in.ask::<Value>(Ask::post(path, body)).await.map(drop)
     }
 
     /// Somebody has to be signed in.
-    async fn at_desk<T: Send + 'static>(
+    pub(crate) async fn at_desk<T: Send + 'static>(
         &self,
         job: impl FnOnce(&mut Desk) -> T + Send + 'static,
     ) -> Result<T, Error> {

@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 
+use crate::cursors::Cursors;
 use crate::events::Receipt;
 use crate::held::{Held, UnreadTold};
-use crate::line::ConversationLine;
+use crate::line::{About, ConversationLine};
 use crate::outgoing::Outgoing;
 use crate::prefix::Prefix;
-use crate::types::{Address, Change, Message, MessageState, Receive};
+use crate::types::{Address, Change, Message, Receive};
 
 /// A head as HTTP tells it.
 #[derive(Debug, Clone, Deserialize)]
@@ -41,13 +42,7 @@ pub(crate) struct Conversation {
     pub(crate) has_begun: bool,
     /// The first place we may see.
     pub(crate) min: u64,
-    pub(crate) name: String,
-    pub(crate) avatar: String,
-    pub(crate) member_count: Option<u64>,
-    pinned: bool,
-    pub(crate) receive: Receive,
-    active: bool,
-    updated_at: u64,
+    pub(crate) about: About,
     /// About so many messages stay on this device.
     pub(crate) keep: usize,
     /// Ours on their way, and others' without a place.
@@ -55,18 +50,7 @@ pub(crate) struct Conversation {
     pub(crate) previews: BTreeMap<String, Arc<Message>>,
     /// What had been delivered when this device came: history, no news.
     pub(crate) old_up_to: u64,
-    /// Whether its name is known.
-    pub(crate) has_info: bool,
-    /// What was told the server, so that it is told once.
-    pub(crate) acked_delivered: u64,
-    pub(crate) acked_read: u64,
-    /// We have read this far for certain …
-    sure_read: u64,
-    /// … or probably: by an answer from another device of ours.
-    assumed_read: u64,
-    head_max: u64,
-    peer_delivered: u64,
-    peer_read: u64,
+    pub(crate) cursors: Cursors,
     /// Taken back before they arrived here.
     recalled: HashSet<String>,
 }
@@ -82,25 +66,12 @@ impl Conversation {
             changes: Prefix::new(0),
             has_begun: false,
             min: 1,
-            name: String::new(),
-            avatar: String::new(),
-            member_count: None,
-            pinned: false,
-            receive: Receive::Normal,
-            active: true,
-            updated_at: 0,
+            about: About::default(),
             keep,
             outgoing: Outgoing::default(),
             previews: BTreeMap::new(),
             old_up_to: 0,
-            has_info: false,
-            acked_delivered: 0,
-            acked_read: 0,
-            sure_read: 0,
-            assumed_read: 0,
-            head_max: 0,
-            peer_delivered: 0,
-            peer_read: 0,
+            cursors: Cursors::default(),
             recalled: HashSet::new(),
         }
     }
@@ -112,7 +83,7 @@ impl Conversation {
         }
         self.has_begun = true;
         self.held = Held::new(after);
-        self.held.read_to(self.sure_read.max(self.assumed_read));
+        self.held.read_to(self.cursors.read());
         self.changes.skip_to(change_seq);
         // What others said may have been taken back before the changes we shall hear of: pulled anew.
         if change_seq > 0 {
@@ -142,7 +113,7 @@ impl Conversation {
         self.previews.remove(&message.server_msg_id);
         if message.mine {
             self.outgoing.remove(&message.client_msg_id);
-            message.state = self.state_at(message.seq);
+            message.state = self.cursors.state_at(message.seq);
         }
         if self.recalled.remove(&message.server_msg_id) {
             message.take_back();
@@ -165,7 +136,7 @@ impl Conversation {
                 message.take_back();
             }
             if message.mine {
-                message.state = self.state_at(message.seq);
+                message.state = self.cursors.state_at(message.seq);
             }
             fresh.push(Arc::new(message));
         }
@@ -177,57 +148,35 @@ impl Conversation {
     /// Compares with what the server has; what is now in order, if a new window let it be.
     pub(crate) fn hear_head(&mut self, head: &Head) -> Vec<Arc<Message>> {
         self.choose(head.is_pinned, head.recv_msg_opt);
-        self.active = head.is_active;
-        self.updated_at = self.updated_at.max(head.updated_at);
+        self.about.left = !head.is_active;
+        self.about.updated_at = self.about.updated_at.max(head.updated_at);
         let ready = self.reopen(head.min_seq, head.min_change_seq);
         self.arrived.expect(head.max_seq);
         self.changes.expect(head.change_seq);
-        self.sure_read = self.sure_read.max(head.read_seq);
-        self.head_max = self.head_max.max(head.max_seq);
-        if self.assumed_read <= head.max_seq {
-            self.assumed_read = 0; // now we know
-        }
-        self.held.read_to(self.sure_read.max(self.assumed_read));
+        self.cursors.hear_head(head);
+        self.held.read_to(self.cursors.read());
         let (up_to, read, unread) = (head.max_seq, head.read_seq, head.unread_count);
         self.held.hear(UnreadTold { up_to, read, unread });
-        self.acked_delivered = head.delivered_seq;
-        self.acked_read = head.read_seq;
         ready
     }
 
     pub(crate) fn choose(&mut self, pinned: bool, receive: u8) {
-        self.pinned = pinned;
-        self.receive = Receive::of(receive);
-    }
-
-    /// How far we have read, and may tell the server.
-    pub(crate) fn read_for_sure(&self) -> u64 {
-        self.sure_read
+        self.about.pinned = pinned;
+        self.about.receive = Receive::of(receive);
     }
 
     /// We have read up to here, for sure or as it seems.
     pub(crate) fn read_to(&mut self, seq: u64, is_sure: bool) {
-        if is_sure {
-            self.sure_read = self.sure_read.max(seq);
-        } else if seq <= self.head_max {
-            return; // there the server has told us
-        } else {
-            self.assumed_read = self.assumed_read.max(seq);
-        }
-        self.held.read_to(self.sure_read.max(self.assumed_read).max(self.held.read()));
+        self.cursors.read_to(seq, is_sure);
+        self.held.read_to(self.cursors.read().max(self.held.read()));
     }
 
     /// The others have received or read up to here; ours that this changes.
     pub(crate) fn hear_receipt(&mut self, kind: Receipt, seq: u64) -> Vec<Arc<Message>> {
-        let is_read = kind == Receipt::Read;
-        let before = if is_read { self.peer_read } else { self.peer_delivered };
-        if is_read {
-            self.peer_read = self.peer_read.max(seq);
-        }
-        self.peer_delivered = self.peer_delivered.max(seq);
+        let before = self.cursors.hear_receipt(kind, seq);
         let mut changed = Vec::new();
         for at in (before + 1).max(self.held.first())..=seq.min(self.held.last()) {
-            let state = self.state_at(at);
+            let state = self.cursors.state_at(at);
             if self.held.at(at).is_some_and(|one| one.mine && one.state != state) {
                 changed.extend(self.held.change(at, |message| message.state = state));
             }
@@ -255,22 +204,22 @@ impl Conversation {
         let is_me = change.user_ids.contains(&self.me);
         match change.kind.as_str() {
             "joined" => {
-                self.has_info = false; // how many there are now, the server says
+                self.about.is_known = false; // how many there are now, the server says
                 if is_me {
-                    self.active = true;
+                    self.about.left = false;
                     return self.reopen(self.min.max(change.seq.unwrap_or(1)), change.change_seq);
                 }
             }
             "left" | "kicked" => {
-                self.has_info = false;
-                self.active &= !is_me;
+                self.about.is_known = false;
+                self.about.left |= is_me;
             }
             "updated" => {
                 let field = |name: &str| change.group.as_ref()?.get(name).cloned();
-                self.name = field("name").unwrap_or_else(|| self.name.clone());
-                self.avatar = field("avatar").unwrap_or_else(|| self.avatar.clone());
+                self.about.name = field("name").unwrap_or_else(|| self.about.name.clone());
+                self.about.avatar = field("avatar").unwrap_or_else(|| self.about.avatar.clone());
             }
-            "dissolved" | "dismissed" => self.active = false,
+            "dissolved" | "dismissed" => self.about.left = true,
             _ => {}
         }
         Vec::new()
@@ -302,25 +251,26 @@ impl Conversation {
         let unsaved =
             self.outgoing.all().next_back().or_else(|| self.previews.values().next_back());
         let last_message = unsaved.or_else(|| self.held.all().back()).cloned();
-        let name = if self.name.is_empty() { self.address.id() } else { &self.name };
+        let about = &self.about;
+        let name = if about.name.is_empty() { self.address.id() } else { &about.name };
         let at = last_message.as_ref().map_or(0, |message| message.at);
         ConversationLine {
             id: self.id.clone(),
             address: self.address.clone(),
             name: name.to_owned(),
-            avatar: self.avatar.clone(),
-            member_count: self.member_count,
+            avatar: about.avatar.clone(),
+            member_count: about.member_count,
             unread: self.held.unread(),
             mention_unread: self.held.mentions(),
             last_message,
-            pinned: self.pinned,
-            receive: self.receive,
-            active: self.active,
+            pinned: about.pinned,
+            receive: about.receive,
+            active: !about.left,
             last_seq: self.held.last(),
             read_seq: self.held.read(),
-            peer_delivered_seq: self.peer_delivered,
-            peer_read_seq: self.peer_read,
-            updated_at: self.updated_at.max(at),
+            peer_delivered_seq: self.cursors.peer_delivered,
+            peer_read_seq: self.cursors.peer_read,
+            updated_at: about.updated_at.max(at),
         }
     }
 
@@ -341,15 +291,5 @@ impl Conversation {
         let ready = self.arrived.skip_to(min - 1);
         self.held.cut_before(min);
         self.hold(ready)
-    }
-
-    fn state_at(&self, seq: u64) -> MessageState {
-        if seq <= self.peer_read {
-            MessageState::Read
-        } else if seq <= self.peer_delivered {
-            MessageState::Delivered
-        } else {
-            MessageState::Saved
-        }
     }
 }

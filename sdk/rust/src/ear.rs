@@ -26,7 +26,7 @@ impl Desk {
             }
             ServerFrame::Typing { from, group_id } => self.hear_typing(from, group_id),
             ServerFrame::ConversationSettings { conversation_id, receive } => {
-                self.open(&conversation_id).receive = receive;
+                self.open(&conversation_id).about.receive = receive;
                 self.touch(&conversation_id);
                 self.sync.ask_heads(self.now); // whether it is pinned, the frame does not say
             }
@@ -86,7 +86,7 @@ impl Desk {
     }
 
     fn hear_ack(&mut self, ack: Ack) {
-        match ack.ack_type {
+        match ack.kind {
             AckType::Accepted => self.hear_accepted(&ack),
             AckType::Saved => self.hear_saved(ack),
             AckType::Dropped => self.hear_dropped(ack),
@@ -155,7 +155,8 @@ impl Desk {
         } else if kind == Receipt::Read {
             let conversation = self.open(&conversation_id);
             conversation.read_to(seq, true);
-            conversation.acked_read = conversation.acked_read.max(seq);
+            let cursors = &mut conversation.cursors;
+            cursors.acked_read = cursors.acked_read.max(seq);
         }
     }
 }

@@ -176,7 +176,8 @@ pub(crate) enum AckType {
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Ack {
-    pub(crate) ack_type: AckType,
+    #[serde(rename = "ackType")]
+    pub(crate) kind: AckType,
     pub(crate) conversation_id: String,
     pub(crate) server_msg_id: String,
     #[serde(default)]

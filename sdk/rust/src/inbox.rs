@@ -133,14 +133,15 @@ impl Desk {
         for info in infos {
             let id = info.conversation_id;
             let conversation = self.open(&id);
-            conversation.has_info = true;
+            let about = &mut conversation.about;
+            about.is_known = true;
             if let Some(name) = info.peer_nickname.or(info.group_name) {
-                conversation.name = name;
+                about.name = name;
             }
             if let Some(avatar) = info.peer_avatar.or(info.group_avatar) {
-                conversation.avatar = avatar;
+                about.avatar = avatar;
             }
-            conversation.member_count = info.member_count.or(conversation.member_count);
+            about.member_count = info.member_count.or(about.member_count);
             if let Some(seq) = info.peer_read_seq {
                 self.receipt(&id, Receipt::Read, seq);
             }
@@ -190,7 +191,8 @@ impl Desk {
         let conversation = self.open(&message.conversation_id);
         conversation.read_to(message.seq, is_from_here);
         if is_from_here {
-            conversation.acked_read = conversation.acked_read.max(message.seq);
+            let cursors = &mut conversation.cursors;
+            cursors.acked_read = cursors.acked_read.max(message.seq);
         }
     }
 

@@ -3,6 +3,21 @@ use std::sync::Arc;
 
 use crate::types::{Address, Message, Receive};
 
+/// What a conversation looks like in the list.
+#[derive(Default)]
+pub(crate) struct About {
+    pub(crate) name: String,
+    pub(crate) avatar: String,
+    pub(crate) member_count: Option<u64>,
+    pub(crate) pinned: bool,
+    pub(crate) receive: Receive,
+    /// We are no longer in it.
+    pub(crate) left: bool,
+    pub(crate) updated_at: u64,
+    /// Whether its name is known.
+    pub(crate) is_known: bool,
+}
+
 /// A line of the list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConversationLine {

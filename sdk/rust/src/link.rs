@@ -13,7 +13,7 @@ use crate::events::State;
 use crate::frames::{Limits, ServerFrame};
 use crate::jobs::{Inside, Jobs};
 use crate::reason::Reason;
-use crate::socket::{self, Ended, Heard};
+use crate::socket::{self, Ended};
 use crate::sync;
 use crate::timing::{Timing, ms};
 use crate::tokens::SignIn;
@@ -119,19 +119,14 @@ impl Core {
         }
     }
 
-    fn heard(&mut self, round: u64, heard: Heard) {
+    fn heard(&mut self, round: u64, frame: ServerFrame) {
         if round != self.link.round {
             return;
         }
-        match heard {
-            Heard::Ready(limits) => self.ready(&limits),
-            Heard::Frame(frame) => self.frame(frame),
-        }
-    }
-
-    fn frame(&mut self, frame: ServerFrame) {
-        if let Some(desk) = &mut self.desk {
-            desk.hear(frame);
+        match (frame, &mut self.desk) {
+            (ServerFrame::AuthOk { limits }, _) => self.ready(&limits),
+            (frame, Some(desk)) => desk.hear(frame),
+            _ => {}
         }
     }
 
@@ -208,7 +203,7 @@ impl Visit {
             _ = line.recv() => return,
             opened = socket::open(&self.server, &self.timing) => opened,
         };
-        let tell = |heard| jobs.put(move |core| core.heard(round, heard));
+        let tell = |frame| jobs.put(move |core| core.heard(round, frame));
         let ended = match opened {
             Ok(socket) => socket.talk(&token, &mut line, tell).await,
             Err(ended) => ended,

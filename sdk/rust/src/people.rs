@@ -69,7 +69,7 @@ pub struct Presence {
 }
 
 #[derive(Deserialize)]
-struct Status {
+struct Seen {
     user_id: String,
     status: u8,
     #[serde(default)]
@@ -104,9 +104,8 @@ impl People {
     /// Who is online, of up to 100 people whom you may know about.
     pub async fn presence(&self, user_ids: &[&str]) -> Result<Vec<Presence>, Error> {
         let body = json!({ "user_ids": user_ids });
-        let found: Vec<Status> =
-            self.0.ask(Ask::post("/user/get_users_online_status", body)).await?;
-        let presence = |one: Status| Presence {
+        let found: Vec<Seen> = self.0.ask(Ask::post("/user/get_users_online_status", body)).await?;
+        let presence = |one: Seen| Presence {
             user_id: one.user_id,
             online: one.status == 1,
             platforms: one.detail_platform_status.into_iter().map(|on| on.platform_name).collect(),

@@ -17,7 +17,7 @@ const PAGE: u64 = 100;
 const HEADS_PAGE: &str = "1000";
 
 #[derive(Deserialize)]
-struct Heads {
+struct HeadsPage {
     heads: Vec<Head>,
     has_more: bool,
     next_cursor: Option<String>,
@@ -40,7 +40,7 @@ pub(crate) async fn heads(inside: &Inside, sign_in: &SignIn) -> Result<(), Error
     loop {
         let mut query = vec![("limit", HEADS_PAGE)];
         query.extend(cursor.as_deref().map(|cursor| ("cursor", cursor)));
-        let page: Heads = sign_in.ask(Ask::get("/conversation/heads", &query)).await?;
+        let page: HeadsPage = sign_in.ask(Ask::get("/conversation/heads", &query)).await?;
         inside.ask(move |desk| desk.hear_heads(&page.heads)).await?;
         cursor = page.next_cursor.filter(|_| page.has_more);
         if cursor.is_none() {
@@ -58,7 +58,7 @@ pub(crate) async fn names(inside: &Inside, sign_in: &SignIn) -> Result<(), Error
         desk.sync.names_at = Some(desk.now);
         // Beyond the first thousand nobody looks.
         for one in desk.conversations.values_mut().filter(|one| one.has_begun) {
-            one.has_info = true;
+            one.about.is_known = true;
         }
     };
     inside.ask(learn).await
@@ -69,7 +69,7 @@ pub(crate) async fn name(inside: &Inside, sign_in: &SignIn, id: String) -> Resul
     match sign_in.ask(Ask::get("/conversation/info", &[("conversation_id", &id)])).await {
         Ok(info) => inside.ask(move |desk| desk.hear_infos(vec![info])).await,
         Err(error) if error.is_passing() => Err(error),
-        Err(_) => inside.ask(move |desk| desk.open(&id).has_info = true).await, // there is none
+        Err(_) => inside.ask(move |desk| desk.open(&id).about.is_known = true).await, // there is none
     }
 }
 

@@ -8,15 +8,9 @@ use tokio_tungstenite::tungstenite::protocol::CloseFrame;
 use tokio_tungstenite::{WebSocketStream, client_async};
 
 use crate::dial::{Io, Server};
-use crate::frames::{ClientFrame, Limits, ServerFrame};
+use crate::frames::{ClientFrame, ServerFrame};
 use crate::reason::{Close, Reason};
 use crate::timing::{Timing, ms};
-
-/// What a connection tells while it lasts.
-pub(crate) enum Heard {
-    Ready(Limits),
-    Frame(ServerFrame),
-}
 
 /// How a connection ended: a close code and a word.
 pub(crate) type Ended = (u16, String);
@@ -61,12 +55,13 @@ struct Watch {
 }
 
 impl Socket {
-    /// Talks until it is over. When nobody writes any more it is closed.
+    /// Talks until it is over, and tells what it hears, first the welcome. When nobody writes any
+    /// more it is closed.
     pub(crate) async fn talk(
         mut self,
         token: &str,
         line: &mut mpsc::UnboundedReceiver<String>,
-        mut tell: impl FnMut(Heard),
+        mut tell: impl FnMut(ServerFrame),
     ) -> Ended {
         let hello = ClientFrame::Auth { token }.text();
         if self.write(hello, line).await.is_err() {
@@ -74,15 +69,15 @@ impl Socket {
         }
         loop {
             tokio::select! {
-                said = line.recv() => match said {
-                    Some(text) => if self.write(text, line).await.is_err() {
-                        return self.ended(LOST, String::new());
-                    },
-                    None => {
+                said = line.recv() => {
+                    let Some(text) = said else {
                         self.stream.close(None).await.ok(); // we are leaving, whoever hears it
                         return (1000, String::new());
+                    };
+                    if self.write(text, line).await.is_err() {
+                        return self.ended(LOST, String::new());
                     }
-                },
+                }
                 heard = self.stream.next() => match heard {
                     Some(Ok(Frame::Text(text))) => self.hear(&text, &mut tell).await,
                     Some(Ok(Frame::Close(word))) => return self.closed(word),
@@ -119,7 +114,7 @@ impl Socket {
         self.stream.send(Frame::text(frame.text())).await.ok();
     }
 
-    async fn hear(&mut self, text: &str, tell: &mut impl FnMut(Heard)) {
+    async fn hear(&mut self, text: &str, tell: &mut impl FnMut(ServerFrame)) {
         let Some(frame) = ServerFrame::read(text) else { return };
         if self.watch.is_ready {
             self.watch.heard();
@@ -127,13 +122,13 @@ impl Socket {
         match frame {
             ServerFrame::Ping => self.say(&ClientFrame::Pong).await,
             // The second one is the answer to REAUTH.
-            ServerFrame::AuthOk { limits } if !self.watch.is_ready => {
+            ServerFrame::AuthOk { ref limits } if !self.watch.is_ready => {
                 let idle =
                     if limits.idle_timeout_ms == 0 { 90_000 } else { limits.idle_timeout_ms };
                 self.watch.is_ready = true;
                 self.watch.ping_after = self.watch.ping_after.min(ms(idle / 3));
                 self.watch.heard();
-                tell(Heard::Ready(limits));
+                tell(frame);
             }
             ServerFrame::AuthFail { reason } => self.last_word = Some(reason),
             ServerFrame::Error { reason, ref client_msg_id, .. }
@@ -141,10 +136,10 @@ impl Socket {
             {
                 self.last_word = Some(reason); // the close follows, and that is what counts
                 if client_msg_id.is_some() && self.watch.is_ready {
-                    tell(Heard::Frame(frame));
+                    tell(frame);
                 }
             }
-            frame if self.watch.is_ready => tell(Heard::Frame(frame)),
+            frame if self.watch.is_ready => tell(frame),
             _ => {}
         }
     }

@@ -207,18 +207,17 @@ impl Desk {
 
     fn filled(&mut self, id: String, at: (u64, u64), outcome: Result<(), Error>) {
         self.sync.pulling.remove(&id);
-        let place = self.conversations.get(&id).map(Conversation::place);
+        let is_moved = self.conversations.get(&id).map(Conversation::place) != Some(at);
         let wait = match outcome {
             Err(error) => self.problem(error),
-            Ok(()) => {
-                self.sync.backoff.reset();
-                if place != Some(at) {
-                    return self.hole(&id);
-                }
-                // What the server does not give now it does not give in a moment either.
-                self.sync.heads_every
-            }
+            Ok(()) if is_moved => Duration::ZERO,
+            // What the server does not give now it does not give in a moment either.
+            Ok(()) => self.sync.heads_every,
         };
+        if wait.is_zero() {
+            self.sync.backoff.reset();
+            return self.hole(&id);
+        }
         self.sync.again.insert(id, self.now + wait);
     }
 
@@ -245,7 +244,7 @@ impl Desk {
     /// Conversations whose names are new or have changed.
     fn nameless(&self) -> Vec<String> {
         let all = self.conversations.values();
-        let nameless = all.filter(|one| one.has_begun && !one.has_info);
+        let nameless = all.filter(|one| one.has_begun && !one.about.is_known);
         nameless.map(|one| one.id.clone()).collect()
     }
 

@@ -1,5 +1,7 @@
 //! The SDK against a real server (`NEXO_BIN`, else `target/release/nexo`, else `target/debug/nexo`),
 //! and, where only a bad one would do, against one in the test.
+#![allow(clippy::unwrap_used, reason = "only tests are here")]
+
 mod connection;
 mod fake;
 mod groups;

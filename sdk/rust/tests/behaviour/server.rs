@@ -92,6 +92,7 @@ fn run(data: &Path, settings: &[(String, String)], listen: &str) -> (Child, Stri
         }
         said += &line;
     }
+    child.wait().unwrap();
     panic!("the server did not start: {said}");
 }
 
