@@ -121,7 +121,6 @@ impl Socket {
         }
         match frame {
             ServerFrame::Ping => self.say(&ClientFrame::Pong).await,
-            // The second one is the answer to REAUTH.
             ServerFrame::AuthOk { ref limits } if !self.watch.is_ready => {
                 let idle =
                     if limits.idle_timeout_ms == 0 { 90_000 } else { limits.idle_timeout_ms };
@@ -130,6 +129,7 @@ impl Socket {
                 self.watch.heard();
                 tell(frame);
             }
+            ServerFrame::AuthOk { .. } => {} // the answer to REAUTH
             ServerFrame::AuthFail { reason } => self.last_word = Some(reason),
             ServerFrame::Error { reason, ref client_msg_id, .. }
                 if matches!(reason.close(), Close::Ends(_)) =>
