@@ -119,7 +119,9 @@ impl Http {
         let bytes = Limited::new(body, ANSWER_BYTES_MAX).collect().await?.to_bytes();
         self.rest(sender);
         let wait = parts.headers.get(header::RETRY_AFTER).and_then(|value| value.to_str().ok());
-        let wait = wait.and_then(|value| value.parse().ok()).map(Duration::from_secs);
+        let wait = wait
+            .and_then(|value| value.parse().ok())
+            .map(|seconds: u64| Duration::from_secs(seconds.min(3600)));
         Ok((parts.status, wait, bytes))
     }
 

@@ -173,7 +173,7 @@ impl Desk {
             changes.ends_at(since);
             return false;
         };
-        changes.skip_to(first - 1); // what was before we came is not ours to see
+        changes.skip_to(first.saturating_sub(1)); // what was before we came is not ours to see
         for info in page {
             self.take_change(info.into());
         }

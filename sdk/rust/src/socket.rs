@@ -1,10 +1,13 @@
 //! One connection.
+use std::time::Duration;
+
+use futures_util::stream::{SplitSink, SplitStream};
 use futures_util::{SinkExt, StreamExt};
 use hyper::Uri;
 use tokio::sync::mpsc;
-use tokio::time::{Instant, sleep_until, timeout_at};
-use tokio_tungstenite::tungstenite::Message as Frame;
+use tokio::time::{Instant, sleep_until, timeout, timeout_at};
 use tokio_tungstenite::tungstenite::protocol::CloseFrame;
+use tokio_tungstenite::tungstenite::{Error, Message as Frame};
 use tokio_tungstenite::{WebSocketStream, client_async};
 
 use crate::dial::{Io, Server};
@@ -16,6 +19,11 @@ use crate::timing::{Timing, ms};
 pub(crate) type Ended = (u16, String);
 
 const LOST: u16 = 1006;
+/// How long saying good-bye may take.
+const PARTING: Duration = ms(1_000);
+
+type Stream = WebSocketStream<Box<dyn Io>>;
+type Line = mpsc::UnboundedReceiver<String>;
 
 /// Opens a connection to the server. Nobody hears us before we have said who we are.
 pub(crate) async fn open(server: &Server, timing: &Timing) -> Result<Socket, Ended> {
@@ -33,14 +41,72 @@ pub(crate) async fn open(server: &Server, timing: &Timing) -> Result<Socket, End
         Err(_) => return Err((LOST, "no welcome".to_owned())),
     };
     let (ping_after, pong_timeout) = (ms(timing.ping_after_ms), ms(timing.pong_timeout_ms));
-    let state = Watch { is_ready: false, pinged: true, due: until, ping_after, pong_timeout };
-    Ok(Socket { stream, watch: state, last_word: None })
+    let watch = Watch { is_ready: false, pinged: true, due: until, ping_after, pong_timeout };
+    Ok(Socket { stream, watch })
 }
 
 /// One connection: says who we are, keeps it alive, and tells how it ended.
 pub(crate) struct Socket {
-    stream: WebSocketStream<Box<dyn Io>>,
+    stream: Stream,
     watch: Watch,
+}
+
+impl Socket {
+    /// Talks until it is over, and tells what it hears, first the welcome. When nobody writes any
+    /// more it is closed. Writing that takes long does not keep us from hearing.
+    pub(crate) async fn talk(
+        self,
+        token: &str,
+        line: &mut Line,
+        tell: impl FnMut(ServerFrame),
+    ) -> Ended {
+        let (sink, stream) = self.stream.split();
+        let (say, mut said) = mpsc::unbounded_channel();
+        say.send(ClientFrame::Auth { token }.text()).ok(); // we hold the other end ourselves
+        let ear = Ear { stream, watch: self.watch, say, last_word: None };
+        tokio::select! {
+            ended = ear.listen(tell) => ended,
+            () = write(sink, line, &mut said) => (1000, String::new()),
+        }
+    }
+}
+
+/// Writes what is said until nobody says anything more.
+async fn write(mut sink: SplitSink<Stream, Frame>, line: &mut Line, own: &mut Line) {
+    loop {
+        let said = tokio::select! {
+            said = own.recv() => said,
+            said = line.recv() => said,
+        };
+        let Some(text) = said else {
+            timeout(PARTING, sink.close()).await.ok(); // we are leaving, whoever hears it
+            return;
+        };
+        if write_all(&mut sink, text, line).await.is_err() {
+            // Why, the server may have said before: whoever listens hears it, or that it is gone.
+            return std::future::pending().await;
+        }
+    }
+}
+
+/// Writes this and whatever else waits, and sends it all at once.
+async fn write_all(
+    sink: &mut SplitSink<Stream, Frame>,
+    text: String,
+    line: &mut Line,
+) -> Result<(), Error> {
+    sink.feed(Frame::text(text)).await?;
+    while let Ok(more) = line.try_recv() {
+        sink.feed(Frame::text(more)).await?;
+    }
+    sink.flush().await
+}
+
+/// Hears what the server says.
+struct Ear {
+    stream: SplitStream<Stream>,
+    watch: Watch,
+    say: mpsc::UnboundedSender<String>,
     /// Why the server ends the connection, if its close frame does not arrive.
     last_word: Option<Reason>,
 }
@@ -50,38 +116,18 @@ struct Watch {
     is_ready: bool,
     pinged: bool,
     due: Instant,
-    ping_after: std::time::Duration,
-    pong_timeout: std::time::Duration,
+    ping_after: Duration,
+    pong_timeout: Duration,
 }
 
-impl Socket {
-    /// Talks until it is over, and tells what it hears, first the welcome. When nobody writes any
-    /// more it is closed.
-    pub(crate) async fn talk(
-        mut self,
-        token: &str,
-        line: &mut mpsc::UnboundedReceiver<String>,
-        mut tell: impl FnMut(ServerFrame),
-    ) -> Ended {
-        let hello = ClientFrame::Auth { token }.text();
-        if self.write(hello, line).await.is_err() {
-            return (LOST, String::new());
-        }
+impl Ear {
+    async fn listen(mut self, mut tell: impl FnMut(ServerFrame)) -> Ended {
         loop {
             tokio::select! {
-                said = line.recv() => {
-                    let Some(text) = said else {
-                        self.stream.close(None).await.ok(); // we are leaving, whoever hears it
-                        return (1000, String::new());
-                    };
-                    if self.write(text, line).await.is_err() {
-                        return self.ended(LOST, String::new());
-                    }
-                }
                 heard = self.stream.next() => match heard {
-                    Some(Ok(Frame::Text(text))) => self.hear(&text, &mut tell).await,
+                    Some(Ok(Frame::Text(text))) => self.hear(&text, &mut tell),
                     Some(Ok(Frame::Close(word))) => return self.closed(word),
-                    Some(Ok(_)) => {}
+                    Some(Ok(_)) => self.watch.heard(),
                     Some(Err(_)) | None => return self.ended(LOST, String::new()),
                 },
                 () = sleep_until(self.watch.due) => {
@@ -90,37 +136,21 @@ impl Socket {
                     }
                     self.watch.pinged = true;
                     self.watch.due = Instant::now() + self.watch.pong_timeout;
-                    self.say(&ClientFrame::Ping).await;
+                    self.say(&ClientFrame::Ping);
                 }
             }
         }
     }
 
-    /// Writes this and whatever else waits, and sends it all at once.
-    async fn write(
-        &mut self,
-        text: String,
-        line: &mut mpsc::UnboundedReceiver<String>,
-    ) -> Result<(), tokio_tungstenite::tungstenite::Error> {
-        self.stream.feed(Frame::text(text)).await?;
-        while let Ok(more) = line.try_recv() {
-            self.stream.feed(Frame::text(more)).await?;
-        }
-        self.stream.flush().await
+    fn say(&self, frame: &ClientFrame) {
+        self.say.send(frame.text()).ok(); // if nobody writes any more it is over anyway
     }
 
-    async fn say(&mut self, frame: &ClientFrame<'_>) {
-        // If it cannot be said the stream ends, and that is heard.
-        self.stream.send(Frame::text(frame.text())).await.ok();
-    }
-
-    async fn hear(&mut self, text: &str, tell: &mut impl FnMut(ServerFrame)) {
+    fn hear(&mut self, text: &str, tell: &mut impl FnMut(ServerFrame)) {
         let Some(frame) = ServerFrame::read(text) else { return };
-        if self.watch.is_ready {
-            self.watch.heard();
-        }
+        self.watch.heard();
         match frame {
-            ServerFrame::Ping => self.say(&ClientFrame::Pong).await,
+            ServerFrame::Ping => self.say(&ClientFrame::Pong),
             ServerFrame::AuthOk { ref limits } if !self.watch.is_ready => {
                 let idle =
                     if limits.idle_timeout_ms == 0 { 90_000 } else { limits.idle_timeout_ms };
@@ -161,7 +191,10 @@ impl Socket {
 
 impl Watch {
     fn heard(&mut self) {
-        self.pinged = false;
-        self.due = Instant::now() + self.ping_after;
+        // Before the welcome only the welcome counts.
+        if self.is_ready {
+            self.pinged = false;
+            self.due = Instant::now() + self.ping_after;
+        }
     }
 }

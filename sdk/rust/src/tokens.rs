@@ -14,6 +14,8 @@ use crate::reason::Reason;
 use crate::storage::Keeper;
 
 const KEY: &str = "session";
+/// A year: longer ones are renewed all the same, and sums stay small.
+const LIFE_MS_MAX: u64 = 365 * 24 * 3_600_000;
 
 /// What signing in gives.
 #[derive(Deserialize)]
@@ -75,7 +77,7 @@ impl SignIn {
     }
 
     pub(crate) fn take(&self, grant: Grant) -> String {
-        let life_ms = grant.expires_in * 1000;
+        let life_ms = grant.expires_in.saturating_mul(1000).min(LIFE_MS_MAX);
         let tokens = Tokens {
             user_id: grant.user_info.user_id,
             token: grant.token.clone(),
@@ -99,7 +101,8 @@ impl SignIn {
             let token = self.renew(&token).await?;
             return self.0.http.ask(&ask, Some(&token)).await;
         }
-        if error.reason.ends_session() {
+        // A late answer about an earlier sign-in says nothing about this one.
+        if error.reason.ends_session() && self.is_current(&token) {
             self.end(Some(error.reason));
         }
         Err(Error::Refused(error))
@@ -156,6 +159,10 @@ impl SignIn {
         let margin = (1000 + tokens.life_ms / 5).min(60_000);
         let left = tokens.expires_at.saturating_sub(margin).saturating_sub(wall_ms());
         Some((Duration::from_millis(left), tokens.token.clone()))
+    }
+
+    fn is_current(&self, token: &str) -> bool {
+        self.tokens().as_ref().is_some_and(|tokens| tokens.token == token)
     }
 
     /// Another client with the same store may have been first.
