@@ -3,7 +3,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-use nexo_sdk::{Reason, State};
+use nexo_sdk::{Reason, State, Target};
 use serde_json::json;
 
 use crate::fake::{Fake, grant};
@@ -126,4 +126,25 @@ async fn a_silent_server_is_asked_and_given_up() {
     }
     fake.until_heard("PONG", 6).await;
     assert_eq!(fake.connections(), 2);
+}
+
+#[tokio::test]
+async fn a_server_that_does_not_read_is_given_up_too_and_nothing_is_lost() {
+    let fake = Fake::start().await;
+    let impatient = |options: &mut nexo_sdk::Options| {
+        options.timing.ping_after_ms = 100;
+        options.timing.pong_timeout_ms = 200;
+    };
+    let me = fake.person(impatient).await;
+    fake.deafen(true);
+    pause(50).await;
+    // More than the system keeps for a connection, so that writing gets stuck.
+    for number in 0..100 {
+        me.send(Target::to("you"), format!("{number}{}", "x".repeat(100_000))).await.unwrap();
+    }
+    until("given up", async || me.state() != State::Online).await;
+    fake.deafen(false);
+    until("again", async || fake.connections() > 1 && me.state() == State::Online).await;
+    let said = fake.until_heard("SINGLE_CHAT", 1).await;
+    assert!(said[0]["body"].as_str().unwrap().starts_with("0x"));
 }

@@ -1,5 +1,6 @@
 //! A server in the test's own hands, for what a good one does not do.
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 
 use futures_util::{SinkExt, StreamExt};
@@ -29,6 +30,8 @@ pub(crate) struct Fake {
     url: String,
     sockets: Arc<Mutex<Vec<Socket>>>,
     answers: Arc<Mutex<HashMap<&'static str, Answer>>>,
+    /// Connections are kept, but nobody reads what comes over them.
+    is_deaf: Arc<AtomicBool>,
     /// Paths that were asked for.
     asked: Arc<Mutex<Vec<String>>>,
 }
@@ -42,8 +45,8 @@ impl Fake {
     pub(crate) async fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
-        let (sockets, answers, asked) = Default::default();
-        let fake = Self { url, sockets, answers, asked };
+        let (sockets, answers, is_deaf, asked) = Default::default();
+        let fake = Self { url, sockets, answers, is_deaf, asked };
         fake.answer("/auth/login", |_| (200, grant("token-1")));
         fake.answer("/conversation/heads", |_| (200, json!({ "heads": [], "has_more": false })));
         fake.answer("/conversation/all", |_| (200, json!({ "list": [], "has_more": false })));
@@ -93,6 +96,13 @@ impl Fake {
         self.sockets.lock().unwrap().last().unwrap().say.send(frame).unwrap();
     }
 
+    /// Reads nothing any more, or everything again on the next connection.
+    pub(crate) fn deafen(&self, is_deaf: bool) {
+        self.is_deaf.store(is_deaf, Relaxed);
+        // So that it is looked at.
+        self.say(&json!({ "type": "PONG" }));
+    }
+
     pub(crate) fn connections(&self) -> usize {
         self.sockets.lock().unwrap().len()
     }
@@ -134,7 +144,7 @@ impl Fake {
                     Message::Close(None) => return,
                     frame => drop(stream.send(frame).await),
                 },
-                frame = stream.next() => {
+                frame = stream.next(), if !self.is_deaf.load(Relaxed) => {
                     let Some(Ok(Message::Text(text))) = frame else { return };
                     let frame: Value = serde_json::from_str(&text).unwrap();
                     let is_hello = frame["type"] == "AUTH";
