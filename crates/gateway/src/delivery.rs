@@ -371,7 +371,7 @@ impl Delivery {
             }
             Event::Preview { .. } => self.preview(event, wakes),
             Event::Settled { message } => drop(self.settle(message, wakes)),
-            Event::Dropped(dropped) => self.drop_known(dropped, wakes),
+            Event::Dropped(dropped) => self.drop_known(dropped),
             Event::Change { change, .. } => self.change_in_turn(event, change, wakes),
             Event::JoinRequested { to, .. } => {
                 let now = self.clock.ticks();

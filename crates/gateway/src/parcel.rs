@@ -54,7 +54,6 @@ impl<'a> Parcel<'a> {
                 is_own: message.sender == *user,
                 is_notice: self.way == Way::Notify,
             },
-            Event::Dropped(it) => View { is_own: it.sender == *user, ..View::default() },
             Event::Change { change, .. } => View { is_own: change.by == *user, ..View::default() },
             Event::Receipt(receipt) => View { is_own: receipt.by == *user, ..View::default() },
             _ => View::default(),

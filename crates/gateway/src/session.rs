@@ -8,14 +8,14 @@ use std::time::Instant;
 use axum::extract::ws::WebSocket;
 use futures_util::{SinkExt, StreamExt};
 use nexo_chat::chat::Session as State;
-use nexo_chat::command::{Answer, Command, Page, Reply};
+use nexo_chat::command::{Answer, Command, Event, Page, Reply};
 use nexo_chat::ids::{ConversationId, MessageId, Millis, Seq};
 use nexo_chat::model::{Caller, Message as Stored};
 use nexo_chat::policy::delivery::is_important;
 use nexo_chat::throttle::Bucket;
 use nexo_chat::{Error, Reason};
 use nexo_wire::codes::{self, Close};
-use nexo_wire::dialect::{Decoded, Dialect, Echo, Frame, Inbound, Packet, Refused};
+use nexo_wire::dialect::{Decoded, Dialect, Echo, Frame, Inbound, Packet, Refused, View};
 
 use crate::connection::Connection;
 use crate::farewell::{Farewell, PATIENCE};
@@ -238,7 +238,10 @@ impl Session {
             command => command,
         };
         let is_ack = matches!(command, Command::Acknowledge(_));
-        let awaits = self.await_fate(&command);
+        let awaits = match self.await_fate(&command) {
+            Ok(awaits) => awaits,
+            Err(reason) => return self.refuse(reason, &echo, now),
+        };
         let handling = self.gateway.chat.handle(&mut self.state, command);
         match self.pump.writing_until(handling).await {
             Ok(Answer::Now(reply)) => {
@@ -253,29 +256,35 @@ impl Session {
                 Ok(())
             }
             Err(error) => {
-                awaits.map(|id| self.gateway.unsettled.forget(id, &self.connection));
+                self.is_answered(awaits);
                 self.failed(&error, &echo, now)
             }
         }
     }
 
     /// Notes a message that may be accepted before it is saved, before anybody can tell what becomes
-    /// of it.
-    fn await_fate(&mut self, command: &Command) -> Option<MessageId> {
-        let Command::Send(outgoing) = command else { return None };
-        let intake = self.gateway.chat.intake.as_ref()?;
+    /// of it. Where there is no room, it is refused: the ordinary way might overtake what this socket
+    /// sent before.
+    fn await_fate(&mut self, command: &Command) -> Result<Option<MessageId>, Reason> {
+        let (Command::Send(outgoing), Some(intake)) = (command, &self.gateway.chat.intake) else {
+            return Ok(None);
+        };
         let sender = &self.connection.user;
         let conversation = outgoing.to.conversation(sender);
-        if !self.dialect().knows_accepted() || !intake.takes(&conversation) {
-            return None;
+        if !self.state.knows_accepted || !intake.takes(&conversation) {
+            return Ok(None);
         }
         let client_id = &outgoing.client_id;
         let id = MessageId::of(sender, client_id);
         let named = Named { id, conversation: &conversation, sender, client_id };
-        // Where nobody would remember to tell it, it is told when it is saved and not before.
-        self.state.knows_accepted =
-            self.gateway.unsettled.ask(&named, &self.connection, self.ticks());
-        self.state.knows_accepted.then_some(id)
+        let has_room = self.gateway.unsettled.ask(&named, &self.connection, self.ticks());
+        if has_room { Ok(Some(id)) } else { Err(Reason::ServerBusy) }
+    }
+
+    fn is_answered(&self, awaits: Option<MessageId>) {
+        if let Some(id) = awaits {
+            self.gateway.unsettled.answered(id, &self.connection);
+        }
     }
 
     /// Counts a frame against this connection's limit.
@@ -292,21 +301,24 @@ impl Session {
     fn answered(&mut self, answered: Answered) -> Result<(), Farewell> {
         let now = self.now();
         let Answered { echo, since, awaits, result } = answered;
-        let (unsettled, connection) = (&self.gateway.unsettled, &self.connection);
+        if let Ok(Reply::Accepted(_)) = &result {
+            self.gateway.measures.acks_accepted.increment(1);
+            self.gateway.measures.accept_seconds.record(since.elapsed());
+        } else {
+            self.is_answered(awaits);
+        }
         match result {
-            Ok(Reply::Accepted(accepted)) => {
-                self.gateway.measures.acks_accepted.increment(1);
-                self.gateway.measures.accept_seconds.record(since.elapsed());
-                let reply = Reply::Accepted(accepted);
+            Ok(reply @ Reply::Accepted(_)) => {
                 let frame = self.dialect().reply(&reply, &self.gateway.limits, &echo, now);
-                // Whoever was told that it is saved need not hear that it is accepted.
-                if let Some(id) = awaits {
-                    unsettled.accepted(id, connection, || self.push(frame));
+                let tell = || self.push(frame);
+                let unsettled = &self.gateway.unsettled;
+                let saved = awaits.and_then(|id| unsettled.accepted(id, &self.connection, tell));
+                if let Some(message) = saved {
+                    let settled = Event::Settled { message };
+                    self.push(self.dialect().event(&settled, View::default()));
                 }
                 Ok(())
             }
-            // What it waited for was told as an event.
-            _ if awaits.is_some_and(|id| !unsettled.forget(id, connection)) => Ok(()),
             Ok(reply) => {
                 self.gateway.measures.save_seconds.record(since.elapsed());
                 self.reply(&reply, &echo, now);

@@ -9,11 +9,12 @@ use nexo_chat::ids::{ConnectionId, MessageId};
 use nexo_chat::intake::Whereabouts;
 use nexo_chat::model::Message;
 use nexo_chat::policy::delivery::Way;
+use nexo_wire::dialect::View;
 
 use crate::delivery::Delivery;
 use crate::outbox::Pushed;
 use crate::parcel::Parcel;
-use crate::unsettled::{Asked, Named};
+use crate::unsettled::{Asked, Named, Told};
 use crate::wakes::Wakes;
 
 /// What nobody heard of for this long is looked for.
@@ -30,25 +31,28 @@ impl Delivery {
     /// the message itself.
     pub(crate) fn settle(&self, message: &Arc<Message>, wakes: &mut Wakes) -> Vec<ConnectionId> {
         self.is_settled(message.id);
-        let knowing = self.unsettled.take(message.id);
+        let knowing = self.unsettled.take(message.id, Some(message));
         if knowing.is_empty() {
             return Vec::new();
         }
         let event = Event::Settled { message: Arc::clone(message) };
         let mut parcel = Parcel::new(&event, Way::Push, self.clock.ticks(), &self.measures);
-        for connection in &knowing {
-            self.hand_over(&mut parcel, connection, wakes);
+        for told in &knowing {
+            self.hand_over(&mut parcel, &told.connection, wakes);
         }
-        knowing.iter().map(|connection| connection.id).collect()
+        knowing.iter().map(|told| told.connection.id).collect()
     }
 
-    /// A message will never be saved: those who know it are told.
-    pub(crate) fn drop_known(&self, dropped: &Dropped, wakes: &mut Wakes) {
+    /// A message will never be saved: those who know it are told, the socket that sent it that it is
+    /// refused. There is no other way to find that out, so it finds room in every outbox.
+    pub(crate) fn drop_known(&self, dropped: &Dropped) {
         self.is_settled(dropped.id);
         let event = Event::Dropped(dropped.clone());
-        let mut parcel = Parcel::new(&event, Way::Push, self.clock.ticks(), &self.measures);
-        for connection in self.unsettled.take(dropped.id) {
-            self.hand_over(&mut parcel, &connection, wakes);
+        for Told { connection, has_sent } in self.unsettled.take(dropped.id, None) {
+            let view = View { is_own: has_sent, ..View::default() };
+            if let Some(frame) = connection.dialect.event(&event, view) {
+                connection.outbox.push_own(frame.into(), self.clock.ticks());
+            }
         }
     }
 
@@ -70,16 +74,18 @@ impl Delivery {
             self.roster.each_of(&user, |connection| {
                 let is_told = Some(connection.id) != *origin && connection.dialect.knows_accepted();
                 let blocks = connection.user != *sender && connection.blocks(conversation);
-                if !is_told || blocks || !self.unsettled.show(&named, connection, now) {
+                let Some(frame) = parcel.frame(connection).filter(|_| is_told && !blocks) else {
                     return;
-                }
-                let Some(frame) = parcel.frame(connection) else { return };
-                match connection.outbox.push_quietly(frame, now) {
-                    Pushed::First => wakes.add(connection),
-                    Pushed::Behind => {}
-                    // They get the message itself, once it is saved.
-                    Pushed::Dropped => drop(self.unsettled.forget(*id, connection)),
-                }
+                };
+                self.unsettled.show(&named, connection, now, || {
+                    match connection.outbox.push_quietly(frame, now) {
+                        Pushed::First => wakes.add(connection),
+                        Pushed::Behind => {}
+                        // They get the message itself, once it is saved.
+                        Pushed::Dropped => return false,
+                    }
+                    true
+                });
             });
         }
     }
@@ -102,9 +108,16 @@ impl Delivery {
 
     async fn look_for(&self, id: MessageId, asked: Asked) -> Option<()> {
         let chat = self.chat.upgrade()?;
-        let intake = chat.intake.as_ref()?;
         let expires_ms = chat.rules.preview_ms;
-        match intake.whereabouts(&asked.conversation, id).await.ok()? {
+        let whereabouts = match &chat.intake {
+            Some(intake) => intake.whereabouts(&asked.conversation, id).await.ok()?,
+            // Other nodes accept messages, and may still have it.
+            None => match chat.store.message(id).await.ok()? {
+                Some(message) => Whereabouts::Saved(message),
+                None => Whereabouts::Open,
+            },
+        };
+        match whereabouts {
             Whereabouts::Open => {}
             Whereabouts::Saved(message) => drop(self.settle(&message, &mut Wakes::default())),
             Whereabouts::Nowhere if asked.age_ms < expires_ms => {}
@@ -113,7 +126,7 @@ impl Delivery {
                 let (reason, at) = (Reason::ServerBusy, chat.clock.now());
                 let dropped = Dropped { id, conversation, sender, client_id, reason, at };
                 self.measures.expired.increment(1);
-                self.drop_known(&dropped, &mut Wakes::default());
+                self.drop_known(&dropped);
             }
         }
         Some(())

@@ -27,7 +27,7 @@ pub async fn sweep(gateway: Arc<Gateway>) {
             _ = ticks.tick() => gateway.roster.each(|connection| look(&gateway, connection)),
             () = gateway.drained() => return,
         }
-        if tick.is_multiple_of(UNSETTLED_TICKS) && gateway.chat.intake.is_some() {
+        if tick.is_multiple_of(UNSETTLED_TICKS) && gateway.unsettled.is_used() {
             gateway.delivery.look_for_unsettled();
         }
         // Ends and messages of other nodes are not heard now, so they are looked for.

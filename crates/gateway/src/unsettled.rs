@@ -6,11 +6,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use nexo_chat::ids::{ClientMsgId, ConversationId, MessageId, Millis, UserId};
+use nexo_chat::model::Message;
 
 use crate::connection::Connection;
 
-/// Messages remembered on a node. Beyond that nobody is told anything before it is saved.
-const MAX: usize = 200_000;
+/// Messages remembered on a node. Beyond that nothing is accepted, and nobody is shown anything.
+const MAX: usize = 250_000;
 /// Messages remembered for a moment after they were settled.
 const SETTLED: usize = 32_768;
 
@@ -42,10 +43,14 @@ struct Known {
 /// A socket that knows a message, or asked for it.
 struct Knower {
     socket: Weak<Connection>,
-    /// Sends of it that are not answered yet.
+    /// Sends of it that are not answered yet: their answer tells what became of them.
     asked: u32,
     /// Whether it was told of it, so that it waits for more.
     knows: bool,
+    /// Whether it is the sender's, and has to hear a refusal as such.
+    has_sent: bool,
+    /// It was saved before the send was answered.
+    saved: Option<Arc<Message>>,
 }
 
 /// Names a message.
@@ -64,74 +69,88 @@ pub(crate) struct Asked {
     pub(crate) age_ms: u64,
 }
 
+/// A socket that is about to be told what became of a message.
+pub(crate) struct Told {
+    pub(crate) connection: Arc<Connection>,
+    /// Whether the message was sent through it.
+    pub(crate) has_sent: bool,
+}
+
 impl Unsettled {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether anything was ever told here before it was saved.
+    pub(crate) fn is_used(&self) -> bool {
+        self.is_used.load(Ordering::SeqCst)
     }
 
     /// A socket sends a message; whether there is room to remember it.
     pub(crate) fn ask(&self, it: &Named<'_>, connection: &Arc<Connection>, now: Millis) -> bool {
         self.is_used.store(true, Ordering::SeqCst);
         let mut state = self.state();
-        let knower = state.knower(it, connection, now);
-        knower.map(|knower| knower.asked += 1).is_some()
+        let Some(knower) = state.knower(it, connection, now) else { return false };
+        knower.asked += 1;
+        knower.has_sent = true;
+        true
     }
 
-    /// A socket is about to be shown a message; `false` if it knows it, or it is settled, or there is
-    /// no room.
-    pub(crate) fn show(&self, it: &Named<'_>, connection: &Arc<Connection>, now: Millis) -> bool {
+    /// Shows a message to a socket, unless it knows it, or it is settled, or there is no room.
+    /// Nothing else that the socket is told of it comes before; `show` tells whether it worked.
+    pub(crate) fn show(
+        &self,
+        it: &Named<'_>,
+        connection: &Arc<Connection>,
+        now: Millis,
+        show: impl FnOnce() -> bool,
+    ) {
         self.is_used.store(true, Ordering::SeqCst);
         let mut state = self.state();
         if state.settled.iter().any(|settled| settled.contains(&it.id)) {
-            return false;
+            return;
         }
-        let knower = state.knower(it, connection, now);
-        knower.is_some_and(|knower| !std::mem::replace(&mut knower.knows, true))
+        if let Some(knower) = state.knower(it, connection, now)
+            && !knower.knows
+        {
+            knower.knows = show();
+        }
+        state.tidy(it.id);
     }
 
-    /// A send was accepted: tells the socket, unless it was told more than that. Nothing else it is
-    /// told comes between.
+    /// A send was accepted: tells the socket so, or returns the message if it is saved by now.
+    /// Nothing else that the socket is told of it comes between.
     pub(crate) fn accepted(
         &self,
         id: MessageId,
         connection: &Arc<Connection>,
         tell: impl FnOnce(),
-    ) {
+    ) -> Option<Arc<Message>> {
         let mut state = self.state();
-        let mut sockets =
-            state.messages.get_mut(&id).into_iter().flat_map(|known| &mut known.sockets);
-        if let Some(knower) = sockets.find(|knower| knower.is(connection)) {
-            knower.asked = knower.asked.saturating_sub(1);
+        let knower = state.find(id, connection)?;
+        knower.asked = knower.asked.saturating_sub(1);
+        let saved = knower.saved.clone();
+        if saved.is_none() {
             knower.knows = true;
             tell();
         }
+        state.tidy(id);
+        saved
     }
 
-    /// A send was answered otherwise, or a message could not be shown: the socket waits no more,
-    /// unless for another reason. Whether nobody has told it anything yet.
-    pub(crate) fn forget(&self, id: MessageId, connection: &Arc<Connection>) -> bool {
+    /// A send was answered otherwise.
+    pub(crate) fn answered(&self, id: MessageId, connection: &Arc<Connection>) {
         let mut state = self.state();
-        let Some(known) = state.messages.get_mut(&id) else { return false };
-        let Some(at) = known.sockets.iter().position(|knower| knower.is(connection)) else {
-            return false;
-        };
-        let knower = &mut known.sockets[at];
-        if knower.asked == 0 {
-            knower.knows = false;
+        if let Some(knower) = state.find(id, connection) {
+            knower.asked = knower.asked.saturating_sub(1);
         }
-        knower.asked = knower.asked.saturating_sub(1);
-        if knower.asked == 0 && !knower.knows {
-            known.sockets.swap_remove(at);
-        }
-        if known.sockets.is_empty() {
-            state.messages.remove(&id);
-        }
-        true
+        state.tidy(id);
     }
 
-    /// The sockets that know a message, which are about to be told what became of it.
-    pub(crate) fn take(&self, id: MessageId) -> Vec<Arc<Connection>> {
-        if !self.is_used.load(Ordering::SeqCst) {
+    /// The sockets that know a message, which are about to be told what became of it. Those whose
+    /// send is not answered yet hear it as the answer.
+    pub(crate) fn take(&self, id: MessageId, saved: Option<&Arc<Message>>) -> Vec<Told> {
+        if !self.is_used() {
             return Vec::new();
         }
         let mut state = self.state();
@@ -140,9 +159,19 @@ impl Unsettled {
             state.settled[0].clear();
         }
         state.settled[0].insert(id);
-        let known = state.messages.remove(&id);
-        let sockets = known.into_iter().flat_map(|known| known.sockets);
-        sockets.filter_map(|knower| knower.socket.upgrade()).collect()
+        let mut told = Vec::new();
+        for knower in state.messages.get_mut(&id).into_iter().flat_map(|it| &mut it.sockets) {
+            if knower.asked > 0 {
+                knower.saved = saved.cloned();
+            }
+            if std::mem::take(&mut knower.knows)
+                && let Some(connection) = knower.socket.upgrade()
+            {
+                told.push(Told { connection, has_sent: knower.has_sent });
+            }
+        }
+        state.tidy(id);
+        told
     }
 
     /// Up to `limit` messages that nobody looked for since a while; they count as looked for.
@@ -176,11 +205,10 @@ impl State {
         connection: &Arc<Connection>,
         now: Millis,
     ) -> Option<&mut Knower> {
-        let messages = &mut self.messages;
-        if messages.len() >= MAX && !messages.contains_key(&it.id) {
+        if self.messages.len() >= MAX && !self.messages.contains_key(&it.id) {
             return None;
         }
-        let known = messages.entry(it.id).or_insert_with(|| Known {
+        let known = self.messages.entry(it.id).or_insert_with(|| Known {
             conversation: it.conversation.clone(),
             sender: it.sender.clone(),
             client_id: it.client_id.clone(),
@@ -190,16 +218,38 @@ impl State {
         });
         let at = known.sockets.iter().position(|knower| knower.is(connection));
         let at = at.unwrap_or_else(|| {
-            let socket = Arc::downgrade(connection);
-            known.sockets.push(Knower { socket, asked: 0, knows: false });
+            known.sockets.push(Knower::new(connection));
             known.sockets.len() - 1
         });
         known.sockets.get_mut(at)
     }
+
+    fn find(&mut self, id: MessageId, connection: &Arc<Connection>) -> Option<&mut Knower> {
+        let sockets = &mut self.messages.get_mut(&id)?.sockets;
+        sockets.iter_mut().find(|knower| knower.is(connection))
+    }
+
+    /// Forgets who waits for nothing any more.
+    fn tidy(&mut self, id: MessageId) {
+        let Some(known) = self.messages.get_mut(&id) else { return };
+        known.sockets.retain(|knower| knower.asked > 0 || knower.knows);
+        if known.sockets.is_empty() {
+            self.messages.remove(&id);
+        }
+    }
 }
 
 impl Knower {
+    fn new(connection: &Arc<Connection>) -> Self {
+        let socket = Arc::downgrade(connection);
+        Self { socket, asked: 0, knows: false, has_sent: false, saved: None }
+    }
+
     fn is(&self, connection: &Arc<Connection>) -> bool {
         std::ptr::eq(self.socket.as_ptr(), Arc::as_ptr(connection))
     }
 }
+
+#[cfg(test)]
+#[path = "unsettled_tests.rs"]
+mod tests;
