@@ -52,6 +52,7 @@ impl Delivery {
             let view = View { is_own: has_sent, ..View::default() };
             if let Some(frame) = connection.dialect.event(&event, view) {
                 connection.outbox.push_own(frame.into(), self.clock.ticks());
+                connection.outbox.wake();
             }
         }
     }

@@ -8,8 +8,9 @@ use nexo_chat::ids::{ConversationId, MessageId, Millis};
 
 use crate::accepted::Accepted;
 
-/// More are not accepted.
+/// More are not accepted, nor more bytes of them.
 const MAX: usize = 200_000;
+const BYTES_MAX: usize = 256 << 20;
 
 /// Messages by conversation, each in the order they came.
 #[derive(Default)]
@@ -19,6 +20,7 @@ pub struct Held(Mutex<State>);
 struct State {
     conversations: HashMap<ConversationId, VecDeque<Holding>>,
     places: HashMap<MessageId, ConversationId>,
+    bytes: usize,
 }
 
 struct Holding {
@@ -29,8 +31,8 @@ struct Holding {
 /// Whether a message is held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Holds {
-    /// From now on.
-    Now,
+    /// From now on, after this one of its conversation.
+    Now(Option<MessageId>),
     /// It was before.
     Already,
     /// There is no room for more.
@@ -48,25 +50,40 @@ impl Held {
         if state.places.contains_key(&message.id) {
             return Holds::Already;
         }
-        if state.places.len() >= MAX {
+        if state.places.len() >= MAX || state.bytes >= BYTES_MAX {
             return Holds::NoRoom;
         }
+        state.bytes += message.bytes();
         let conversation = message.draft.conversation.clone();
         state.places.insert(message.id, conversation.clone());
         let holding = Holding { message: Arc::clone(message), looked_at: now };
-        state.conversations.entry(conversation).or_default().push_back(holding);
-        Holds::Now
+        let holdings = state.conversations.entry(conversation).or_default();
+        let before = holdings.back().map(|holding| holding.message.id);
+        holdings.push_back(holding);
+        Holds::Now(before)
     }
 
     /// Lets go of a message.
     pub fn remove(&self, id: MessageId) {
         let mut state = self.state();
         let Some(conversation) = state.places.remove(&id) else { return };
-        if let Some(holding) = state.conversations.get_mut(&conversation) {
-            holding.retain(|it| it.message.id != id);
-            if holding.is_empty() {
-                state.conversations.remove(&conversation);
-            }
+        let Some(holding) = state.conversations.get_mut(&conversation) else { return };
+        // Almost always the first.
+        let at = holding.iter().position(|it| it.message.id == id);
+        let removed = at.and_then(|at| holding.remove(at));
+        if holding.is_empty() {
+            state.conversations.remove(&conversation);
+        }
+        state.bytes -= removed.map_or(0, |it| it.message.bytes());
+    }
+
+    /// Lets a message be looked for at once.
+    pub fn hurry(&self, id: MessageId) {
+        let mut state = self.state();
+        let Some(conversation) = state.places.get(&id).cloned() else { return };
+        let holding = state.conversations.get_mut(&conversation).into_iter().flatten();
+        for it in holding.filter(|it| it.message.id == id) {
+            it.looked_at = Millis(0);
         }
     }
 
@@ -75,18 +92,16 @@ impl Held {
         self.state().places.contains_key(&id)
     }
 
-    /// What is held of a conversation, in order, up to and with this one.
+    /// What is held of a conversation, in order, up to and with this one; nothing if this one is not
+    /// held any more.
     pub fn up_to(&self, message: &Accepted) -> Vec<Arc<Accepted>> {
         let state = self.state();
-        let holding = state.conversations.get(&message.draft.conversation);
-        let mut all = Vec::new();
-        for it in holding.into_iter().flatten() {
-            all.push(Arc::clone(&it.message));
-            if it.message.id == message.id {
-                break;
-            }
-        }
-        all
+        let Some(holding) = state.conversations.get(&message.draft.conversation) else {
+            return Vec::new();
+        };
+        let at = holding.iter().position(|it| it.message.id == message.id);
+        let upto = at.map_or(0, |at| at + 1);
+        holding.iter().take(upto).map(|it| Arc::clone(&it.message)).collect()
     }
 
     /// Up to `limit` messages that were not looked for since a while; they count as looked for.
@@ -99,10 +114,5 @@ impl Held {
             Arc::clone(&it.message)
         })
         .collect()
-    }
-
-    /// Whether nothing is held.
-    pub fn is_empty(&self) -> bool {
-        self.state().places.is_empty()
     }
 }

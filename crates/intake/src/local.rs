@@ -2,6 +2,7 @@
 //! no more than that.
 
 use std::collections::{HashMap, VecDeque};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -23,6 +24,7 @@ const DEPTH_EVERY: Duration = Duration::from_secs(5);
 /// Shards in memory.
 pub struct Local {
     shards: Vec<Arc<Shard>>,
+    is_leaving: AtomicBool,
 }
 
 struct Shard {
@@ -48,7 +50,8 @@ impl Local {
     pub fn new(shards: usize, backlog_max: usize) -> Arc<Self> {
         let more = || [Notify::new(), Notify::new()];
         let shard = || Arc::new(Shard { state: Mutex::default(), more: more(), backlog_max });
-        Arc::new(Self { shards: (0..shards.max(1)).map(|_| shard()).collect() })
+        let shards = (0..shards.max(1)).map(|_| shard()).collect();
+        Arc::new(Self { shards, is_leaving: AtomicBool::new(false) })
     }
 
     fn shard(&self, conversation: &ConversationId) -> &Arc<Shard> {
@@ -104,8 +107,8 @@ impl Shard {
             let first = state.first;
             let place = entry.place.parse().ok().and_then(|at: u64| at.checked_sub(first));
             let place = place.and_then(|at| usize::try_from(at).ok());
-            if let Some(slot) = place.and_then(|at| state.entries.get_mut(at)) {
-                *slot = None;
+            let slot = place.and_then(|at| state.entries.get_mut(at));
+            if slot.and_then(Option::take).is_some() {
                 state.waiting -= 1;
             }
             let id = entry.message.id;
@@ -133,13 +136,21 @@ impl Log for Local {
         self.shards.len()
     }
 
-    fn put(&self, message: Arc<Accepted>, told: Told) {
+    fn put(&self, message: Arc<Accepted>, _after: Option<MessageId>, told: Told) {
+        if self.is_leaving.load(Ordering::SeqCst) {
+            return told(Err(Away("the server is going down".into())));
+        }
         let put = self.shard(&message.draft.conversation).put(message);
         told(Ok(put));
     }
 
     fn tend(&self, shard: usize) -> Boxed<'_, Box<dyn Tenure>> {
         let shard = Arc::clone(&self.shards[shard]);
+        {
+            // What was read before and is not done comes again.
+            let mut state = shard.state();
+            state.next = [state.first; 2];
+        }
         Box::pin(std::future::ready(Box::new(Held(shard)) as Box<dyn Tenure>))
     }
 
@@ -157,6 +168,7 @@ impl Log for Local {
     }
 
     fn leave(&self) -> Boxed<'_, ()> {
+        self.is_leaving.store(true, Ordering::SeqCst);
         Box::pin(async move {
             let emptied = async {
                 while self.shards.iter().any(|shard| shard.state().waiting > 0) {

@@ -27,6 +27,8 @@ pub enum Put {
     Conflict,
     /// Too many wait to be saved.
     Full,
+    /// It is not kept: what must come before it is neither waiting nor saved.
+    Overtakes,
 }
 
 /// The log cannot be reached, and whether it did what was asked is not known.
@@ -83,8 +85,9 @@ pub trait Log: Send + Sync {
     /// How many shards there are.
     fn shards(&self) -> usize;
 
-    /// Puts a message at the end of its shard. Its place is taken when this is called.
-    fn put(&self, message: Arc<Accepted>, told: Told);
+    /// Puts a message at the end of its shard, `after` another one of its conversation if that is
+    /// still on its way. Its place is taken when this is called.
+    fn put(&self, message: Arc<Accepted>, after: Option<MessageId>, told: Told);
 
     /// Waits until a shard is looked after by this node alone.
     fn tend(&self, shard: usize) -> Boxed<'_, Box<dyn Tenure>>;

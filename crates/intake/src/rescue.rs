@@ -9,10 +9,10 @@ use nexo_chat::command::Event;
 use nexo_chat::ids::ConversationId;
 use nexo_chat::intake::Whereabouts;
 use nexo_chat::policy::send::was_accepted;
-use nexo_chat::store::{RUN_MAX, StoreError};
+use nexo_chat::store::StoreError;
 use tokio::time::sleep;
 
-use crate::accepted::Accepted;
+use crate::accepted::{Accepted, run_length};
 use crate::two_phase::Shared;
 
 const EVERY: Duration = Duration::from_secs(1);
@@ -32,7 +32,7 @@ pub(crate) async fn rescue(shared: Arc<Shared>) {
 }
 
 /// Rescues by conversation: what is held of it keeps its order.
-async fn look(shared: &Shared, due: Vec<Arc<Accepted>>) -> Result<(), StoreError> {
+pub(crate) async fn look(shared: &Shared, due: Vec<Arc<Accepted>>) -> Result<(), StoreError> {
     let mut lost: BTreeMap<ConversationId, Arc<Accepted>> = BTreeMap::new();
     for message in due {
         let conversation = &message.draft.conversation;
@@ -50,15 +50,28 @@ async fn look(shared: &Shared, due: Vec<Arc<Accepted>>) -> Result<(), StoreError
         }
     }
     for last in lost.into_values() {
-        let held = shared.held.up_to(&last);
-        for run in held.chunks(RUN_MAX) {
-            let drafts = run.iter().map(|it| it.draft.clone()).collect();
-            let outcomes = shared.store.append_run(was_accepted(), drafts).await?;
-            for (message, outcome) in run.iter().zip(&outcomes) {
-                shared.meters.rescued.increment(1);
-                shared.tell(message, outcome);
-            }
+        match save(shared, &last).await {
+            Err(error) if shared.store.health().is_err() => return Err(error),
+            // Something is wrong with this conversation alone.
+            Err(error) => tracing::warn!(target: "nexo::intake", %error, "not rescued yet"),
+            Ok(()) => {}
         }
+    }
+    Ok(())
+}
+
+async fn save(shared: &Shared, last: &Accepted) -> Result<(), StoreError> {
+    let held = shared.held.up_to(last);
+    let mut rest = held.as_slice();
+    while !rest.is_empty() {
+        let (run, others) = rest.split_at(run_length(rest.iter().map(|it| &**it)));
+        let drafts = run.iter().map(|it| it.draft.clone()).collect();
+        let outcomes = shared.store.append_run(was_accepted(), drafts).await?;
+        for (message, outcome) in run.iter().zip(&outcomes) {
+            shared.meters.rescued.increment(1);
+            shared.tell(message, outcome);
+        }
+        rest = others;
     }
     Ok(())
 }

@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::future::pending;
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::StreamExt;
@@ -10,10 +11,11 @@ use futures_util::stream::FuturesUnordered;
 use nexo_chat::Reason;
 use nexo_chat::ids::ConversationId;
 use nexo_chat::policy::send::was_accepted;
-use nexo_chat::store::{Appended, RUN_MAX, StoreError};
+use nexo_chat::store::{Appended, StoreError};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, sleep_until};
 
+use crate::accepted::run_length;
 use crate::log::{Entry, Fate, Lost, Role, Tenure};
 use crate::two_phase::Shared;
 
@@ -21,6 +23,8 @@ use crate::two_phase::Shared;
 const BATCHES_MAX: usize = 8;
 /// How long the next ones wait for the last ones.
 const READ_EVERY: Duration = Duration::from_millis(20);
+/// How long a conversation fails before it is believed to be its own fault, if nothing else is saved.
+const ALONE: Duration = Duration::from_secs(30);
 const PAUSE_MIN: Duration = Duration::from_millis(50);
 const PAUSE_MAX: Duration = Duration::from_secs(5);
 /// How often one looks whether the store is back.
@@ -56,9 +60,10 @@ async fn finishing(
 struct Queue {
     entries: VecDeque<Entry>,
     is_running: bool,
-    /// How often its first one failed while others were saved.
+    /// How often its first one failed although the store works.
     tries: u32,
     pause: Duration,
+    failing_since: Option<Instant>,
 }
 
 /// What became of a run.
@@ -79,6 +84,8 @@ struct Saver<'a> {
     queues: HashMap<ConversationId, Queue>,
     running: FuturesUnordered<BoxFuture<'a, Ran>>,
     waiting: usize,
+    /// Those of them in conversations that could not be saved.
+    stuck: usize,
     /// Runs under way that have not failed.
     fresh: usize,
     /// Whether the last read was as large as it may be.
@@ -101,6 +108,7 @@ impl<'a> Saver<'a> {
             queues,
             running,
             waiting: 0,
+            stuck: 0,
             fresh: 0,
             has_more: false,
             saved: 0,
@@ -117,7 +125,8 @@ impl<'a> Saver<'a> {
         let mut reading = None;
         let mut read_at = Instant::now();
         loop {
-            let may_read = self.waiting < BATCHES_MAX * max && reading.is_none();
+            // What cannot be saved now keeps nothing else from being read.
+            let may_read = self.waiting - self.stuck < BATCHES_MAX * max && reading.is_none();
             let is_late = read_at.elapsed() >= READ_EVERY;
             if may_read && (self.fresh == 0 || self.has_more || is_late) {
                 reading = Some(tenure.next(Role::Save, max, wait));
@@ -157,6 +166,7 @@ impl<'a> Saver<'a> {
             let conversation = entry.message.draft.conversation.clone();
             let queue = self.queues.entry(conversation.clone()).or_default();
             queue.entries.push_back(entry);
+            self.stuck += usize::from(!queue.pause.is_zero());
             if !queue.is_running && queue.entries.len() == 1 {
                 touched.push(conversation);
             }
@@ -170,7 +180,8 @@ impl<'a> Saver<'a> {
     /// cannot be saved is found.
     fn run(&mut self, conversation: ConversationId) {
         let Some(queue) = self.queues.get_mut(&conversation) else { return };
-        let max = if queue.pause.is_zero() { RUN_MAX } else { 1 };
+        let fits = run_length(queue.entries.iter().map(|entry| &*entry.message));
+        let max = if queue.pause.is_zero() { fits } else { 1 };
         let run = queue.entries.iter().take(max);
         let drafts: Vec<_> = run.map(|entry| entry.message.draft.clone()).collect();
         let (count, pause, before, shared) = (drafts.len(), queue.pause, self.saved, self.shared);
@@ -194,11 +205,14 @@ impl<'a> Saver<'a> {
         self.fresh -= usize::from(is_fresh);
         let Some(queue) = self.queues.get_mut(&conversation) else { return Ok(()) };
         queue.is_running = false;
+        if !queue.pause.is_zero() {
+            self.stuck -= queue.entries.len();
+        }
         match result {
             Ok(outcomes) => {
                 self.saved += 1;
                 self.waiting -= count;
-                (queue.tries, queue.pause) = (0, Duration::ZERO);
+                (queue.tries, queue.pause, queue.failing_since) = (0, Duration::ZERO, None);
                 let entries: Vec<Entry> = queue.entries.drain(..count).collect();
                 for (entry, outcome) in entries.into_iter().zip(outcomes) {
                     let fate = settled(self.shared, &entry, &outcome);
@@ -210,18 +224,25 @@ impl<'a> Saver<'a> {
             Err(error) => {
                 self.shared.meters.save_fail.increment(1);
                 queue.pause = (queue.pause * 2).clamp(PAUSE_MIN, PAUSE_MAX);
-                // Nothing is wrong with it as long as nothing else can be saved either.
-                if self.saved > before {
+                // Nothing is wrong with it as long as nothing else can be saved either. Where nothing
+                // else comes, a store that says it is well is believed after a while.
+                let since = *queue.failing_since.get_or_insert_with(Instant::now);
+                let is_alone = since.elapsed() > ALONE && self.shared.store.health().is_ok();
+                if self.saved > before || is_alone {
                     queue.tries += 1;
                 }
                 if queue.tries >= self.shared.options.tries_max
                     && let Some(entry) = queue.entries.pop_front()
                 {
-                    (queue.tries, queue.pause) = (0, Duration::ZERO);
+                    (queue.tries, queue.pause, queue.failing_since) = (0, Duration::ZERO, None);
                     self.waiting -= 1;
                     bury(self.shared, self.tenure, entry, &error).await?;
                 }
             }
+        }
+        let queue = self.queues.get(&conversation);
+        if let Some(queue) = queue.filter(|queue| !queue.pause.is_zero()) {
+            self.stuck += queue.entries.len();
         }
         if self.queues.get(&conversation).is_some_and(|queue| queue.entries.is_empty()) {
             self.queues.remove(&conversation);
@@ -252,9 +273,10 @@ async fn bury(
     entry: Entry,
     error: &StoreError,
 ) -> Result<(), Lost> {
-    let id = entry.message.id;
-    tracing::error!(target: "nexo::intake", serverMsgId = %id, %error, "cannot be saved, put aside");
+    let message = Arc::clone(&entry.message);
+    tracing::error!(target: "nexo::intake", serverMsgId = %message.id, %error, "put aside");
+    tenure.bury(entry, error.to_string()).await?;
     shared.meters.dead.increment(1);
-    shared.drop(&entry.message, Reason::InternalError);
-    tenure.bury(entry, error.to_string()).await
+    shared.drop(&message, Reason::InternalError);
+    Ok(())
 }

@@ -9,6 +9,9 @@ use crate::meters::Meters;
 use crate::two_phase::Shared;
 use crate::{deliver, save};
 
+/// How long a shard is left alone after it was lost.
+const PAUSE: Duration = Duration::from_millis(100);
+
 /// Looks after a shard whatever happens: a defect that one message finds must not leave all others
 /// unsaved.
 pub(crate) async fn for_good(shared: Arc<Shared>, number: usize) {
@@ -27,6 +30,7 @@ async fn tend(shared: Arc<Shared>, number: usize) {
         tracing::info!(target: "nexo::intake", shard = number, "looking after accepted messages");
         let Lost(why) = work(&shared, &*tenure, number).await;
         tracing::info!(target: "nexo::intake", shard = number, why, "not looking after them any more");
+        tokio::time::sleep(PAUSE).await;
     }
 }
 

@@ -10,20 +10,23 @@ use nexo_chat::Reason;
 use nexo_chat::bus::Bus;
 use nexo_chat::clock::Clock;
 use nexo_chat::command::{Dropped, Event};
-use nexo_chat::ids::{ConversationId, MessageId};
+use nexo_chat::ids::{ConversationId, MessageId, Millis};
 use nexo_chat::intake::{Intake, Taken, Whereabouts};
 use nexo_chat::model::Draft;
 use nexo_chat::policy::send::{Permit, was_accepted};
-use nexo_chat::store::{Appended, RUN_MAX, Store, StoreError, Stored};
+use nexo_chat::store::{Appended, Store, StoreError, Stored};
 use tokio::runtime::Builder;
 use tokio::sync::{oneshot, watch};
 
-use crate::accepted::Accepted;
+use crate::accepted::{Accepted, run_length};
 use crate::held::{Held, Holds};
 use crate::log::{Away, Log, Put};
 use crate::meters::Meters;
 use crate::options::Options;
 use crate::{rescue, tend};
+
+/// How long the end looks for what was accepted.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// What the workers share.
 pub(crate) struct Shared {
@@ -59,8 +62,8 @@ enum Next {
     },
     Refused(StoreError),
     Conflict,
-    /// It is the last of a run.
-    Run(Stored<'static, Vec<Appended>>),
+    /// It is the last of a run; whether nobody else waits for it if that fails.
+    Run(Stored<'static, Vec<Appended>>, bool),
 }
 
 impl TwoPhase {
@@ -107,6 +110,12 @@ impl TwoPhase {
 
     /// A clean end. What waits in the log is saved after the next start, by whoever looks after it.
     pub async fn stop(&self) {
+        // What the log lost a moment ago is only here.
+        let all = self.shared.held.due(Millis(u64::MAX), 0, usize::MAX);
+        let rescued = tokio::time::timeout(PATIENCE, rescue::look(&self.shared, all)).await;
+        if !matches!(rescued, Ok(Ok(()))) {
+            tracing::warn!(target: "nexo::intake", "not all that was accepted could be looked for");
+        }
         self.shared.log.leave().await;
         let workers = self.workers().take();
         let Some(Workers { thread, rescue, stops }) = workers else { return };
@@ -124,14 +133,15 @@ impl Shared {
     /// keep their order. Repeating those that were saved meanwhile does nothing.
     pub(crate) fn append_held(&self, message: &Accepted) -> Stored<'static, Vec<Appended>> {
         let run = self.held.up_to(message);
-        let mut drafts: Vec<Draft> = run.iter().map(|it| it.draft.clone()).collect();
-        if drafts.len() > RUN_MAX {
+        if run_length(run.iter().map(|it| &**it)) < run.len() {
             let busy = StoreError::Unavailable("too much of this conversation waits".into());
             return Box::pin(std::future::ready(Err(busy)));
         }
-        if drafts.is_empty() {
-            drafts.push(message.draft.clone()); // saved meanwhile
-        }
+        let mut drafts: Vec<Draft> = run.iter().map(|it| it.draft.clone()).collect();
+        // The last one may have been saved meanwhile, or have the same name and other words: the
+        // store knows.
+        drafts.pop();
+        drafts.push(message.draft.clone());
         self.store.append_run(was_accepted(), drafts)
     }
 
@@ -147,15 +157,24 @@ impl Shared {
                 self.meters.accepted.increment(1);
                 Next::Accepted { length }
             }
-            Ok(Put::Again) => Next::Accepted { length: 0 },
+            Ok(Put::Again) => {
+                if is_new {
+                    // Somebody else accepted it, and it may have been saved a moment ago.
+                    self.held.hurry(message.id);
+                }
+                Next::Accepted { length: 0 }
+            }
             Ok(Put::Conflict) => {
                 let_go();
                 Next::Conflict
             }
             Ok(Put::Saved) => {
                 let_go();
-                Next::Run(self.store.append_run(was_accepted(), vec![message.draft.clone()]))
+                let draft = message.draft.clone();
+                Next::Run(self.store.append_run(was_accepted(), vec![draft]), false)
             }
+            // What came before it is not in the log any more, but here.
+            Ok(Put::Overtakes) => Next::Run(self.append_held(message), is_new),
             Ok(Put::Full) => {
                 self.meters.publish_fail.increment(1);
                 let_go();
@@ -168,7 +187,7 @@ impl Shared {
                     return Next::Refused(StoreError::Unavailable(Box::new(away)));
                 }
                 self.meters.fallen_back.increment(1);
-                Next::Run(self.append_held(message))
+                Next::Run(self.append_held(message), is_new)
             }
         }
     }
@@ -244,9 +263,9 @@ impl Intake for TwoPhase {
         let shared = Arc::clone(&self.shared);
         let message = Arc::new(Accepted::new(draft));
         // Before it is in the log: it may be saved before the log has answered.
-        let is_new = match shared.held.add(&message, shared.clock.ticks()) {
-            Holds::Now => true,
-            Holds::Already => false,
+        let (is_new, after) = match shared.held.add(&message, shared.clock.ticks()) {
+            Holds::Now(after) => (true, after),
+            Holds::Already => (false, None),
             Holds::NoRoom => {
                 let busy = StoreError::Unavailable("too many messages wait to be saved".into());
                 return Box::pin(std::future::ready(Err(busy)));
@@ -259,7 +278,7 @@ impl Intake for TwoPhase {
             let next = (keeper.next(&it, is_new, put), began.elapsed());
             drop(sender.send(next)); // whoever asked may be gone, which undoes nothing
         });
-        shared.log.put(Arc::clone(&message), told);
+        shared.log.put(Arc::clone(&message), after, told);
         Box::pin(async move {
             let gone = || StoreError::Unavailable("the server is going down".into());
             let (next, written) = receiver.await.map_err(|_| gone())?;
@@ -270,10 +289,13 @@ impl Intake for TwoPhase {
                 }
                 Next::Refused(error) => Err(error),
                 Next::Conflict => Ok(Taken::Appended(Appended::Conflict)),
-                Next::Run(run) => {
-                    let outcome = run.await?.pop().ok_or_else(gone)?;
-                    shared.settled(message.id);
-                    Ok(Taken::Appended(outcome))
+                Next::Run(run, is_new) => {
+                    let outcome = run.await.and_then(|mut run| run.pop().ok_or_else(gone));
+                    // Refused, it is not saved later behind its sender's back.
+                    if is_new || outcome.is_ok() {
+                        shared.settled(message.id);
+                    }
+                    Ok(Taken::Appended(outcome?))
                 }
             }
         })

@@ -33,7 +33,7 @@ fn message(to: &str, client_id: &str, body: &str) -> Arc<Accepted> {
 
 async fn put(log: &dyn Log, message: &Arc<Accepted>) -> Put {
     let (sender, receiver) = oneshot::channel();
-    log.put(Arc::clone(message), Box::new(move |put| drop(sender.send(put))));
+    log.put(Arc::clone(message), None, Box::new(move |put| drop(sender.send(put))));
     receiver.await.unwrap().unwrap()
 }
 
@@ -50,6 +50,7 @@ async fn redis_log(redis: &Redis, prefix: &str, shard_max: usize) -> Arc<RedisLo
     };
     let log = RedisLog::connect(options, [7; 32]).unwrap();
     assert!(log.reached(Duration::from_secs(5)).await);
+    log.begin().await.unwrap();
     log
 }
 
@@ -96,6 +97,48 @@ async fn a_log_in_memory_keeps_until_done() {
 #[tokio::test]
 async fn a_log_in_redis_keeps_until_done() {
     keeps_until_done(&*redis_log(Redis::shared(), "keeps", 2).await).await;
+}
+
+/// A worker that ended in the middle leaves nothing unsaved.
+#[tokio::test]
+async fn what_was_read_and_not_done_comes_again() {
+    let redis = redis_log(Redis::shared(), "again", 10).await;
+    let local = Local::new(1, 10);
+    for log in [&*redis as &dyn Log, &*local] {
+        put(log, &message("bob", "c1", "words")).await;
+        let tenure = log.tend(0).await;
+        assert_eq!(client_ids(&next(&*tenure, Role::Save).await), ["c1"]);
+        drop(tenure);
+        let tenure = log.tend(0).await;
+        let read = next(&*tenure, Role::Save).await;
+        assert_eq!(client_ids(&read), ["c1"]);
+        for _ in 0..2 {
+            let done = read.iter().map(|entry| (entry.clone(), Fate::Saved)).collect();
+            tenure.done(done).await.unwrap();
+        }
+        assert!(next(&*tenure, Role::Save).await.is_empty());
+        assert!(matches!(put(log, &message("bob", "c2", "words")).await, Put::New { length: 1 }));
+    }
+}
+
+/// Behind a message that the log lost nothing is put.
+#[tokio::test]
+async fn nothing_overtakes_what_was_lost() {
+    let redis = Redis::shared();
+    let log = redis_log(redis, "overtakes", 10).await;
+    let (first, second) = (message("bob", "c1", "words"), message("bob", "c2", "words"));
+    put(&*log, &first).await;
+    let after = |id| {
+        let (sender, receiver) = oneshot::channel();
+        let told = Box::new(move |put| drop(sender.send(put)));
+        log.put(Arc::clone(&second), Some(id), told);
+        async { receiver.await.unwrap().unwrap() }
+    };
+    redis.command(&["DEL", "overtakes:accept:{0}:log"]);
+    assert_eq!(after(first.id).await, Put::Overtakes);
+    assert!(!log.is_open(&first.draft.conversation, first.id).await.unwrap(), "it is not there");
+    assert!(matches!(put(&*log, &first).await, Put::New { length: 1 }), "it is put again");
+    assert!(matches!(after(first.id).await, Put::New { length: 2 }));
 }
 
 #[tokio::test]

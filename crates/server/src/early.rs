@@ -6,21 +6,47 @@ use std::time::Duration;
 use anyhow::Context;
 use nexo_chat::Chat;
 use nexo_chat::intake::Intake;
-use nexo_intake::log::Log;
+use nexo_intake::log::{Away, Log};
 use nexo_intake::{Local, RedisLog, RedisLogOptions, TwoPhase};
+use tokio::time::timeout;
 
-use crate::two_phase_settings::TwoPhase as Settings;
+use crate::two_phase_settings::{SHARDS_MAX, TwoPhase as Settings};
 use crate::wiring::Shared;
 
 /// How long the start waits for Redis, to learn what it holds.
 const PATIENCE: Duration = Duration::from_secs(3);
+/// How long it waits until what was accepted before is saved.
+const DRAIN: Duration = Duration::from_mins(1);
 
 /// What accepts messages, and what is left of earlier ones.
 pub(crate) struct Early {
     two_phase: Arc<TwoPhase>,
-    log: Option<Arc<RedisLog>>,
-    /// Whether what is in the log has to be saved before anything else is.
-    drains: bool,
+    ahead: Option<Ahead>,
+}
+
+/// What an earlier run left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Before {
+    /// That is not known yet.
+    Unknown,
+    /// Nothing was ever accepted.
+    Nothing,
+    /// So many shards.
+    Shards(usize),
+}
+
+impl Before {
+    async fn of(log: &RedisLog) -> Result<Self, Away> {
+        Ok(log.recorded().await?.map_or(Self::Nothing, Self::Shards))
+    }
+}
+
+/// What comes before anything new is accepted.
+struct Ahead {
+    log: Arc<RedisLog>,
+    before: Before,
+    enabled: bool,
+    shards: usize,
 }
 
 impl Early {
@@ -37,7 +63,7 @@ impl Early {
         let Some((redis, key)) = shared else {
             let log = || Local::new(settings.shards, settings.shard_max());
             let two_phase = settings.enabled.then(|| build(log()));
-            return Ok(two_phase.map(|two_phase| Self { two_phase, log: None, drains: false }));
+            return Ok(two_phase.map(|two_phase| Self { two_phase, ahead: None }));
         };
         let options = RedisLogOptions {
             redis,
@@ -47,23 +73,21 @@ impl Early {
             lease: Duration::from_millis(settings.lease_ms),
         };
         let log = RedisLog::connect(options, key).context("cannot use redis")?;
-        let recorded = if log.reached(PATIENCE).await { log.recorded().await.ok() } else { None };
-        if recorded == Some(None) && !settings.enabled {
-            log.leave().await;
-            return Ok(None);
+        let reached = log.reached(PATIENCE).await;
+        let before = if reached { Before::of(&log).await.ok() } else { None };
+        let before = before.unwrap_or(Before::Unknown);
+        match before {
+            Before::Nothing if !settings.enabled => {
+                log.leave().await;
+                return Ok(None);
+            }
+            Before::Nothing => {}
+            Before::Shards(shards) => log.look_after(shards),
+            Before::Unknown => log.look_after(SHARDS_MAX),
         }
-        if recorded.is_none() {
-            tracing::warn!("redis is away: what was accepted before is saved when it is back");
-        }
-        let recorded = recorded.flatten();
-        log.look_after(recorded.unwrap_or_default());
-        let is_changed = !settings.enabled || recorded != Some(settings.shards);
-        let drains = recorded.is_some() && is_changed;
-        Ok(Some(Self {
-            two_phase: build(Arc::clone(&log) as Arc<dyn Log>),
-            log: Some(log),
-            drains,
-        }))
+        let two_phase = build(Arc::clone(&log) as Arc<dyn Log>);
+        let ahead = Ahead { log, before, enabled: settings.enabled, shards: settings.shards };
+        Ok(Some(Self { two_phase, ahead: Some(ahead) }))
     }
 
     /// Who takes messages in.
@@ -72,17 +96,42 @@ impl Early {
     }
 
     /// Starts the workers. When messages are not accepted any more, or in another number of shards,
-    /// those that were are saved first.
+    /// those that were are saved first; if that takes long, or Redis is away, the rest is saved later,
+    /// and nothing is put into the log before.
     pub(crate) async fn start(self) -> anyhow::Result<Arc<TwoPhase>> {
         self.two_phase.start().context("the workers of two-phase acknowledgement do not start")?;
-        if let (Some(log), true) = (&self.log, self.drains) {
-            if let Err(error) = log.drained().await {
-                tracing::warn!(%error, "not everything that was accepted before is saved yet");
-            }
-            if let Err(error) = log.record().await {
-                tracing::debug!(%error, "the number of shards is not noted yet");
+        if let Some(ahead) = self.ahead {
+            let mut ahead = tokio::spawn(ahead.clear());
+            if timeout(DRAIN, &mut ahead).await.is_err() {
+                tracing::warn!(
+                    "what was accepted before is saved later: redis is away, or it is much"
+                );
             }
         }
         Ok(self.two_phase)
+    }
+}
+
+impl Ahead {
+    /// Lets what an earlier run accepted be saved before anything new is.
+    async fn clear(self) {
+        while let Err(error) = self.try_clear().await {
+            tracing::debug!(%error, "what was accepted before cannot be looked for yet");
+            tokio::time::sleep(Duration::from_secs(1)).await;
+        }
+    }
+
+    async fn try_clear(&self) -> Result<(), Away> {
+        self.log.reached(Duration::MAX).await;
+        let before = match self.before {
+            Before::Unknown => Before::of(&self.log).await?,
+            before => before,
+        };
+        if let Before::Shards(shards) = before
+            && !(self.enabled && shards == self.shards)
+        {
+            self.log.drained().await?;
+        }
+        self.log.begin().await
     }
 }

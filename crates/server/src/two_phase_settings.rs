@@ -5,6 +5,9 @@ use std::time::Duration;
 use nexo_intake::Options;
 use serde::{Deserialize, Serialize};
 
+/// More would only be more to look after.
+pub(crate) const SHARDS_MAX: usize = 64;
+
 /// Whether and how messages are accepted before they are saved.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(default, deny_unknown_fields)]
@@ -68,12 +71,12 @@ impl TwoPhase {
                 problems.push(problem.to_owned());
             }
         };
-        check((1..=64).contains(&self.shards), "two_phase.shards is 1 to 64");
+        check((1..=SHARDS_MAX).contains(&self.shards), "two_phase.shards is 1 to 64");
         check((1..=5_000).contains(&self.batch_size), "two_phase.batch_size is 1 to 5000");
         check((1..=5_000).contains(&self.block_ms), "two_phase.block_ms is 1 to 5000");
         check(
-            self.backlog_max >= self.shards,
-            "two_phase.backlog_max is at least two_phase.shards",
+            (self.shards..=200_000).contains(&self.backlog_max),
+            "two_phase.backlog_max is two_phase.shards to 200000",
         );
         check(self.tries_max > 0, "two_phase.tries_max is at least 1");
         check((500..=60_000).contains(&self.lease_ms), "two_phase.lease_ms is 500 to 60000");

@@ -9,7 +9,7 @@ use nexo_sim::history::read_all;
 use nexo_sim::process::Setup;
 use nexo_sim::schema::assert_fits;
 use nexo_sim::socket::{chat, seq};
-use nexo_sim::{Http, MariaDb, Person, Redis, RedisCluster, Socket, Talk};
+use nexo_sim::{Group, Http, MariaDb, Person, Redis, RedisCluster, Socket, Talk};
 use rustix::process::Signal;
 use serde_json::Value;
 
@@ -224,9 +224,63 @@ async fn what_redis_lost_is_saved_by_who_accepted_it() {
     let sent = accepted(&mut a, "bob", ids("c", 300)).await;
     assert_eq!(sent.len(), 300);
     redis.flush();
+    // What is said next does not overtake what was lost.
+    a.burst(ids("d", 20).map(|id| chat("bob", &id, "words"))).await;
     drop(holder);
-    let expect: Vec<String> = std::iter::once("first".to_owned()).chain(sent).collect();
+    let mut expect: Vec<String> = std::iter::once("first".to_owned()).chain(sent).collect();
+    for id in ids("d", 20) {
+        match a.answer(&id).await["reason"].as_str() {
+            None => expect.push(id),
+            Some(reason) => assert_eq!(reason, "server_busy"), // too much waits before it
+        }
+    }
     assert_eq!(stored(&server.http, &bob, "alice", expect.len()).await, expect);
+}
+
+/// A part of what Redis holds is gone: what it still notes of a message without having it counts for
+/// nothing.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_redis_lost_in_part_is_saved_too() {
+    let database = MariaDb::start();
+    database.create_database("nexo");
+    let redis = Redis::start();
+    let server = setup(1, &database.url("nexo"), &redis.url()).start();
+    let [alice, bob] = server.people(["alice", "bob"]).await;
+    let mut a = connect(server.node(0), &alice).await;
+    a.send("bob", "first", "words").await;
+    let holder = database.hold("nexo", CONVERSATIONS);
+    let sent = accepted(&mut a, "bob", ids("c", 60)).await;
+    for log in redis.command(&["--raw", "KEYS", "*:log"]).lines() {
+        redis.command(&["DEL", log]);
+    }
+    let sent = sent.into_iter().chain(accepted(&mut a, "bob", ids("d", 20)).await);
+    let expect: Vec<String> = std::iter::once("first".to_owned()).chain(sent).collect();
+    drop(holder);
+    assert_eq!(stored(&server.http, &bob, "alice", expect.len()).await, expect);
+}
+
+/// What was accepted may be refused when it is saved; its sender hears why.
+#[tokio::test(flavor = "multi_thread")]
+async fn who_is_put_out_meanwhile_hears_that_it_was_not_saved() {
+    let database = MariaDb::start();
+    database.create_database("nexo");
+    let redis = Redis::start();
+    let setup = setup(1, &database.url("nexo"), &redis.url());
+    let server = setup.with("NEXO_TWO_PHASE__GROUPS", "true").start();
+    let [alice, bob] = server.people(["alice", "bob"]).await;
+    let group = Group::new(server.node(0), &alice, &[&bob]).await;
+    let mut b = connect(server.node(0), &bob).await;
+    // One message that cannot be saved holds up what follows it, and nothing else.
+    let refuse = "CREATE TRIGGER refuse BEFORE INSERT ON messages FOR EACH ROW \
+        IF NEW.client_id = 'b1' THEN SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'no'; END IF";
+    database.sql("nexo", &format!("DELIMITER //\n{refuse} //\n"));
+    b.say(group.chat("b1", "words")).await;
+    b.find(|it| it["ackType"] == "accepted" && it["clientMsgId"] == "b1", "accepted").await;
+    group.ask(&alice, "kick", serde_json::json!({ "user_id": "bob" })).await.data();
+    database.sql("nexo", "DROP TRIGGER refuse");
+    let end = b.find(|it| it["clientMsgId"] == "b1" && it["type"] == "ERROR", "its end").await;
+    assert_eq!(end["reason"], "not_group_member");
+    assert!(group.read_all(&alice).await.is_empty());
 }
 
 /// Redis forgets everything and whoever accepted it is dead: it is lost, and everybody hears so.

@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use nexo_bus::{Backoff, Link, Lot};
+use nexo_chat::ids::MessageId;
 use redis::Value;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
@@ -14,12 +16,15 @@ use super::scripts::PUT;
 use crate::accepted::Accepted;
 use crate::log::{Away, Put, Told};
 
-/// Messages put together at most.
+/// Messages put together at most, and about how many bytes: Redis does nothing else meanwhile.
 const BATCH: usize = 1000;
+const LOT_BYTES: usize = 2 << 20;
 
 /// A message on its way into the log.
 pub(super) struct Asked {
     pub(super) shard: usize,
+    /// The message that must come before it, if one of its conversation is on its way.
+    pub(super) after: Option<MessageId>,
     pub(super) message: Arc<Accepted>,
     pub(super) told: Told,
 }
@@ -93,11 +98,23 @@ async fn serve(inner: &Inner, queue: &mut mpsc::UnboundedReceiver<Asked>) -> Opt
             },
             _why = inner.line.is_closed() => return Some(()),
         }
-        put(inner, std::mem::take(&mut batch)).await;
+        let mut waiting = std::mem::take(&mut batch).into_iter().peekable();
+        while waiting.peek().is_some() {
+            let mut bytes = 0;
+            let lot = std::iter::from_fn(|| {
+                let next = waiting.next_if(|_| bytes < LOT_BYTES)?;
+                bytes += next.message.bytes();
+                Some(next)
+            });
+            put(inner, lot.collect()).await;
+        }
     }
 }
 
 async fn put(inner: &Inner, batch: Vec<Asked>) {
+    if !inner.may_put.load(Ordering::SeqCst) {
+        return refuse(inner, batch); // first it has to be known what is left of an earlier run
+    }
     let mut shards: BTreeMap<usize, Vec<Asked>> = BTreeMap::new();
     for asked in batch {
         shards.entry(asked.shard).or_default().push(asked);
@@ -107,9 +124,10 @@ async fn put(inner: &Inner, batch: Vec<Asked>) {
         let log = inner.names.log(*shard);
         let mut cmd = script(PUT, &[&log, &inner.names.open(*shard)]);
         cmd.arg(inner.options.shard_max);
-        for Asked { message, .. } in asked {
+        for Asked { message, after, .. } in asked {
             cmd.arg(message.id.0.as_slice()).arg(message.fingerprint.0.as_slice());
             cmd.arg(inner.seal.close(message));
+            cmd.arg(after.as_ref().map_or(&[][..], |id| &id.0));
         }
         lot.push(&log, cmd);
     }
@@ -140,6 +158,7 @@ fn tell(inner: &Inner, asked: Vec<Asked>, answer: Value) {
             b'a' => Put::Again,
             b's' => Put::Saved,
             b'c' => Put::Conflict,
+            b'l' => Put::Overtakes,
             _ => Put::Full,
         }));
     }

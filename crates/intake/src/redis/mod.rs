@@ -61,6 +61,8 @@ struct Inner {
     names: Names,
     seal: Seal,
     line: Line,
+    /// Whether messages are put in by now.
+    may_put: AtomicBool,
     is_leaving: AtomicBool,
     /// Shards looked after here.
     turns: AtomicUsize,
@@ -73,7 +75,7 @@ impl Inner {
 
     /// Lets nodes that start later know how many shards there are to look after.
     async fn note_shards(&self) -> Result<(), Away> {
-        if !self.options.accepts {
+        if !self.may_put.load(Ordering::SeqCst) {
             return Ok(());
         }
         let key = self.names.shards();
@@ -101,6 +103,7 @@ impl RedisLog {
             names: Names::new(&options.redis.prefix),
             seal: Seal::new(key),
             line: Line::new(options.redis.publish_timeout * 2),
+            may_put: AtomicBool::new(false),
             is_leaving: AtomicBool::new(false),
             turns: AtomicUsize::new(0),
             options,
@@ -126,11 +129,12 @@ impl RedisLog {
         redis::from_redis_value(value).map_err(|error| Away(error.to_string()))
     }
 
-    /// Notes how many shards there are from now on, if messages are accepted.
-    pub async fn record(&self) -> Result<(), Away> {
+    /// From now on messages are put in, if any are accepted; notes how many shards they are in.
+    pub async fn begin(&self) -> Result<(), Away> {
         if !self.inner.options.accepts {
             return Ok(());
         }
+        self.inner.may_put.store(true, Ordering::SeqCst);
         let key = self.inner.names.shards();
         let mut cmd = redis::cmd("SET");
         cmd.arg(&key).arg(self.inner.options.shards);
@@ -142,7 +146,7 @@ impl RedisLog {
         self.shards.fetch_max(shards, Ordering::Relaxed);
     }
 
-    /// Waits until everything is saved that is in the log now.
+    /// Waits until everything is saved that is in the log now. It may never be.
     pub async fn drained(&self) -> Result<(), Away> {
         for shard in 0..self.shards() {
             let log = self.inner.names.log(shard);
@@ -185,9 +189,9 @@ impl Log for RedisLog {
         self.shards.load(Ordering::Relaxed)
     }
 
-    fn put(&self, message: Arc<Accepted>, told: Told) {
+    fn put(&self, message: Arc<Accepted>, after: Option<MessageId>, told: Told) {
         let shard = shard(&message.draft.conversation, self.inner.options.shards);
-        if let Err(refused) = self.queue.send(Asked { shard, message, told }) {
+        if let Err(refused) = self.queue.send(Asked { shard, after, message, told }) {
             (refused.0.told)(Err(Away("the server is going down".into())));
         }
     }
@@ -214,11 +218,11 @@ impl Log for RedisLog {
         id: MessageId,
     ) -> Boxed<'a, Result<bool, Away>> {
         Box::pin(async move {
-            let key = self.inner.names.open(shard(conversation, self.inner.options.shards));
-            let mut cmd = redis::cmd("HGET");
-            cmd.arg(&key).arg(id.0.as_slice());
-            let known: Option<Vec<u8>> = parsed(self.inner.line.ask(&key, cmd).await?)?;
-            Ok(known.is_some_and(|known| known != b"+"))
+            let shard = shard(conversation, self.inner.options.shards);
+            let log = self.inner.names.log(shard);
+            let mut cmd = script(scripts::IS_OPEN, &[&log, &self.inner.names.open(shard)]);
+            cmd.arg(id.0.as_slice());
+            parsed(self.inner.line.ask(&log, cmd).await?)
         })
     }
 

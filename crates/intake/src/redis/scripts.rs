@@ -1,25 +1,43 @@
 //! What Redis does in one act. Every script is about the keys of one shard.
 
-/// Puts messages at the end of the log, unless they are there or were saved.
-/// Keys: log, open. Arguments: how many may wait, then id, what stands for the content, bytes of each.
-/// Answers how many wait, and a letter for each: **n**ew, **a**gain, **s**aved, **c**onflict, **f**ull.
+/// Puts messages at the end of the log, unless they are there or were saved. What is noted as waiting
+/// counts only if its entry is there.
+/// Keys: log, open. Arguments: how many may wait, then of each: id, what stands for the content (16
+/// bytes), bytes, and the id of the message that must come before it, or nothing.
+/// Answers how many wait, and a letter for each: **n**ew, **a**gain, **s**aved, **c**onflict, **f**ull,
+/// or **l**ost: what must come before it is neither waiting nor saved.
 pub(super) const PUT: &str = "
+local function waits(known)
+  local entry = string.sub(known, 17)
+  return #redis.call('XRANGE', KEYS[1], entry, entry) == 1
+end
 local room = tonumber(ARGV[1]) - redis.call('XLEN', KEYS[1])
 local told = {}
-for i = 2, #ARGV, 3 do
+for i = 2, #ARGV, 4 do
   local known = redis.call('HGET', KEYS[2], ARGV[i])
+  local before = ARGV[i + 3] ~= '' and redis.call('HGET', KEYS[2], ARGV[i + 3])
   if known == '+' then told[#told + 1] = 's'
-  elseif known == ARGV[i + 1] then told[#told + 1] = 'a'
-  elseif known then told[#told + 1] = 'c'
+  elseif known and waits(known) then
+    told[#told + 1] = string.sub(known, 1, 16) == ARGV[i + 1] and 'a' or 'c'
   elseif room <= 0 then told[#told + 1] = 'f'
+  elseif ARGV[i + 3] ~= '' and before ~= '+' and not (before and waits(before)) then
+    told[#told + 1] = 'l'
   else
-    redis.call('HSET', KEYS[2], ARGV[i], ARGV[i + 1])
-    redis.call('XADD', KEYS[1], '*', 'm', ARGV[i + 2])
+    local entry = redis.call('XADD', KEYS[1], '*', 'm', ARGV[i + 2])
+    redis.call('HSET', KEYS[2], ARGV[i], ARGV[i + 1] .. entry)
     room = room - 1
     told[#told + 1] = 'n'
   end
 end
 return {redis.call('XLEN', KEYS[1]), table.concat(told)}";
+
+/// Whether a message waits.
+/// Keys: log, open. Arguments: id.
+pub(super) const IS_OPEN: &str = "
+local known = redis.call('HGET', KEYS[2], ARGV[1])
+if not known or known == '+' then return 0 end
+local entry = string.sub(known, 17)
+return #redis.call('XRANGE', KEYS[1], entry, entry)";
 
 /// Begins to look after a shard, if nobody does. Everything in it is for both groups.
 /// Keys: log, owner. Arguments: node, how long that lasts. Answers whether it is so.
@@ -28,8 +46,12 @@ if not redis.call('SET', KEYS[2], ARGV[1], 'NX', 'PX', ARGV[2]) then
   if redis.call('GET', KEYS[2]) ~= ARGV[1] then return 0 end
   redis.call('PEXPIRE', KEYS[2], ARGV[2])
 end
-redis.pcall('XGROUP', 'CREATE', KEYS[1], 'save', '0', 'MKSTREAM')
-redis.pcall('XGROUP', 'CREATE', KEYS[1], 'deliver', '0', 'MKSTREAM')
+for _, group in ipairs({'save', 'deliver'}) do
+  local made = redis.pcall('XGROUP', 'CREATE', KEYS[1], group, '0', 'MKSTREAM')
+  if type(made) == 'table' and made.err and not string.find(made.err, 'BUSYGROUP') then
+    return redis.error_reply(made.err)
+  end
+end
 return 1";
 
 /// Goes on looking after a shard.
@@ -88,9 +110,11 @@ end
 return 1";
 
 /// Puts an entry aside.
-/// Keys: log, dead. Arguments: entry, bytes, why, node, how many are kept about.
+/// Keys: log, open, dead. Arguments: entry, bytes, why, node, how many are kept about, and the id if it
+/// is known.
 pub(super) const BURY: &str = "
-redis.call('XADD', KEYS[2], 'MAXLEN', '~', ARGV[5], '*', 'm', ARGV[2], 'why', ARGV[3], 'node', ARGV[4])
+redis.call('XADD', KEYS[3], 'MAXLEN', '~', ARGV[5], '*', 'm', ARGV[2], 'why', ARGV[3], 'node', ARGV[4])
+if ARGV[6] ~= '' then redis.call('HDEL', KEYS[2], ARGV[6]) end
 redis.pcall('XACK', KEYS[1], 'save', ARGV[1])
 redis.pcall('XACK', KEYS[1], 'deliver', ARGV[1])
 redis.call('XDEL', KEYS[1], ARGV[1])

@@ -154,17 +154,25 @@ impl Turn {
                         why = %refusal,
                         "an entry of the log is put aside",
                     );
-                    self.put_aside(&place, bytes, &refusal.to_string()).await?;
+                    self.put_aside(&place, bytes, &refusal.to_string(), &[]).await?;
                 }
             }
         }
         Ok(entries)
     }
 
-    async fn put_aside(&self, place: &str, bytes: Vec<u8>, why: &str) -> Result<(), Lost> {
-        let mut cmd = script(BURY, &[&self.log(), &self.inner.names.dead(self.shard)]);
+    async fn put_aside(
+        &self,
+        place: &str,
+        bytes: Vec<u8>,
+        why: &str,
+        id: &[u8],
+    ) -> Result<(), Lost> {
+        let names = &self.inner.names;
+        let (open, dead) = (names.open(self.shard), names.dead(self.shard));
+        let mut cmd = script(BURY, &[&self.log(), &open, &dead]);
         cmd.arg(place).arg(bytes).arg(why).arg(self.inner.node().to_string()).arg(DEAD_MAX);
-        self.ask(cmd).await.map(drop)
+        self.ask(cmd.arg(id).clone()).await.map(drop)
     }
 
     async fn stay(&self, lease_ms: u64) -> Result<Depth, Lost> {
@@ -235,8 +243,7 @@ impl Tenure for Turn {
     fn bury(&self, entry: Entry, why: String) -> Boxed<'_, Result<(), Lost>> {
         Box::pin(async move {
             let bytes = self.inner.seal.close(&entry.message);
-            self.put_aside(&entry.place, bytes, &why).await?;
-            self.done(vec![(entry, Fate::Dropped)]).await
+            self.put_aside(&entry.place, bytes, &why, &entry.message.id.0).await
         })
     }
 }
