@@ -75,6 +75,7 @@ test("it all goes by keyboard", async () => {
   await person.signIn("mara");
   const { page } = person;
   await person.line("Garden").waitFor();
+  await person.line("Jonas").waitFor();
   await page.keyboard.press("Control+k");
   await page.keyboard.press("ArrowDown");
   await page.keyboard.press("ArrowDown");

@@ -135,7 +135,8 @@ export class Person {
 
   /** The line of a conversation in the list. */
   line(name: string): Locator {
-    return this.page.getByRole("navigation").getByRole("link").filter({ hasText: name });
+    const named = this.page.locator(".name", { hasText: name });
+    return this.page.getByRole("navigation").getByRole("link").filter({ has: named });
   }
 
   get field(): Locator {
