@@ -18,6 +18,9 @@ use crate::sync;
 use crate::timing::{Timing, ms};
 use crate::tokens::SignIn;
 
+/// So many frames wait to be looked at; the others wait on the wire.
+const AHEAD_MAX: usize = 256;
+
 /// Where it stands with staying connected.
 pub(crate) struct Link {
     server: Arc<Server>,
@@ -173,6 +176,24 @@ impl Core {
     }
 }
 
+/// Passes on what a connection hears.
+pub(crate) struct Teller {
+    round: u64,
+    jobs: Jobs,
+    told: usize,
+}
+
+impl Teller {
+    pub(crate) async fn tell(&mut self, frame: ServerFrame) {
+        let round = self.round;
+        self.jobs.put(move |core| core.heard(round, frame));
+        self.told += 1;
+        if self.told.is_multiple_of(AHEAD_MAX) {
+            self.jobs.ask(|_| ()).await.ok(); // waits until it was looked at
+        }
+    }
+}
+
 /// One try, from getting a token to the end of the connection.
 struct Visit {
     round: u64,
@@ -203,9 +224,9 @@ impl Visit {
             _ = line.recv() => return,
             opened = socket::open(&self.server, &self.timing) => opened,
         };
-        let tell = |frame| jobs.put(move |core| core.heard(round, frame));
+        let teller = Teller { round, jobs: jobs.clone(), told: 0 };
         let ended = match opened {
-            Ok(socket) => socket.talk(&token, &mut line, tell).await,
+            Ok(socket) => socket.talk(&token, &mut line, teller).await,
             Err(ended) => ended,
         };
         jobs.put(move |core| core.closed(round, ended, token));

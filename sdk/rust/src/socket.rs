@@ -12,6 +12,7 @@ use tokio_tungstenite::{WebSocketStream, client_async};
 
 use crate::dial::{Io, Server};
 use crate::frames::{ClientFrame, ServerFrame};
+use crate::link::Teller;
 use crate::reason::{Close, Reason};
 use crate::timing::{Timing, ms};
 
@@ -54,18 +55,13 @@ pub(crate) struct Socket {
 impl Socket {
     /// Talks until it is over, and tells what it hears, first the welcome. When nobody writes any
     /// more it is closed. Writing that takes long does not keep us from hearing.
-    pub(crate) async fn talk(
-        self,
-        token: &str,
-        line: &mut Line,
-        tell: impl FnMut(ServerFrame),
-    ) -> Ended {
+    pub(crate) async fn talk(self, token: &str, line: &mut Line, teller: Teller) -> Ended {
         let (sink, stream) = self.stream.split();
         let (say, mut said) = mpsc::unbounded_channel();
         say.send(ClientFrame::Auth { token }.text()).ok(); // we hold the other end ourselves
         let ear = Ear { stream, watch: self.watch, say, last_word: None };
         tokio::select! {
-            ended = ear.listen(tell) => ended,
+            ended = ear.listen(teller) => ended,
             () = write(sink, line, &mut said) => (1000, String::new()),
         }
     }
@@ -121,11 +117,15 @@ struct Watch {
 }
 
 impl Ear {
-    async fn listen(mut self, mut tell: impl FnMut(ServerFrame)) -> Ended {
+    async fn listen(mut self, mut teller: Teller) -> Ended {
         loop {
             tokio::select! {
                 heard = self.stream.next() => match heard {
-                    Some(Ok(Frame::Text(text))) => self.hear(&text, &mut tell),
+                    Some(Ok(Frame::Text(text))) => {
+                        if let Some(frame) = self.hear(&text) {
+                            teller.tell(frame).await;
+                        }
+                    }
                     Some(Ok(Frame::Close(word))) => return self.closed(word),
                     Some(Ok(_)) => self.watch.heard(),
                     Some(Err(_)) | None => return self.ended(LOST, String::new()),
@@ -146,32 +146,28 @@ impl Ear {
         self.say.send(frame.text()).ok(); // if nobody writes any more it is over anyway
     }
 
-    fn hear(&mut self, text: &str, tell: &mut impl FnMut(ServerFrame)) {
-        let Some(frame) = ServerFrame::read(text) else { return };
+    /// What of it is for others to know.
+    fn hear(&mut self, text: &str) -> Option<ServerFrame> {
+        let frame = ServerFrame::read(text)?;
         self.watch.heard();
-        match frame {
+        match &frame {
             ServerFrame::Ping => self.say(&ClientFrame::Pong),
-            ServerFrame::AuthOk { ref limits } if !self.watch.is_ready => {
-                let idle =
-                    if limits.idle_timeout_ms == 0 { 90_000 } else { limits.idle_timeout_ms };
-                self.watch.is_ready = true;
-                self.watch.ping_after = self.watch.ping_after.min(ms(idle / 3));
-                self.watch.heard();
-                tell(frame);
+            ServerFrame::AuthOk { limits } if !self.watch.is_ready => {
+                self.watch.welcome(limits.idle_timeout_ms);
+                return Some(frame);
             }
             ServerFrame::AuthOk { .. } => {} // the answer to REAUTH
-            ServerFrame::AuthFail { reason } => self.last_word = Some(reason),
-            ServerFrame::Error { reason, ref client_msg_id, .. }
+            ServerFrame::AuthFail { reason } => self.last_word = Some(*reason),
+            ServerFrame::Error { reason, client_msg_id, .. }
                 if matches!(reason.close(), Close::Ends(_)) =>
             {
-                self.last_word = Some(reason); // the close follows, and that is what counts
-                if client_msg_id.is_some() && self.watch.is_ready {
-                    tell(frame);
-                }
+                self.last_word = Some(*reason); // the close follows, and that is what counts
+                let is_for_others = client_msg_id.is_some() && self.watch.is_ready;
+                return is_for_others.then_some(frame);
             }
-            frame if self.watch.is_ready => tell(frame),
-            _ => {}
+            _ => return self.watch.is_ready.then_some(frame),
         }
+        None
     }
 
     fn closed(&self, word: Option<CloseFrame>) -> Ended {
@@ -190,6 +186,13 @@ impl Ear {
 }
 
 impl Watch {
+    fn welcome(&mut self, idle_timeout_ms: u64) {
+        let idle = if idle_timeout_ms == 0 { 90_000 } else { idle_timeout_ms };
+        self.is_ready = true;
+        self.ping_after = self.ping_after.min(ms(idle / 3));
+        self.heard();
+    }
+
     fn heard(&mut self) {
         // Before the welcome only the welcome counts.
         if self.is_ready {
