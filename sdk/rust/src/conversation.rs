@@ -1,5 +1,5 @@
 //! One conversation as this device knows it.
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use serde::Deserialize;
@@ -8,9 +8,9 @@ use crate::cursors::Cursors;
 use crate::events::Receipt;
 use crate::held::{Held, UnreadTold};
 use crate::line::{About, ConversationLine};
-use crate::outgoing::Outgoing;
 use crate::prefix::Prefix;
 use crate::types::{Address, Change, Message, Receive};
+use crate::unplaced::Unplaced;
 
 /// A head as HTTP tells it.
 #[derive(Debug, Clone, Deserialize)]
@@ -46,8 +46,8 @@ pub(crate) struct Conversation {
     /// About so many messages stay on this device.
     pub(crate) keep: usize,
     /// Ours on their way, and others' without a place.
-    pub(crate) outgoing: Outgoing,
-    pub(crate) previews: BTreeMap<String, Arc<Message>>,
+    pub(crate) outgoing: Unplaced,
+    pub(crate) previews: Unplaced,
     /// What had been delivered when this device came: history, no news.
     pub(crate) old_up_to: u64,
     pub(crate) cursors: Cursors,
@@ -68,8 +68,8 @@ impl Conversation {
             min: 1,
             about: About::default(),
             keep,
-            outgoing: Outgoing::default(),
-            previews: BTreeMap::new(),
+            outgoing: Unplaced::default(),
+            previews: Unplaced::default(),
             old_up_to: 0,
             cursors: Cursors::default(),
             recalled: HashSet::new(),
@@ -228,13 +228,13 @@ impl Conversation {
     /// Everything to show, in order: what has a place, then what has none yet.
     pub(crate) fn list(&self) -> Vec<Arc<Message>> {
         let mine = self.arrived.early().filter(|message| message.mine);
-        let rest = mine.chain(self.previews.values()).chain(self.outgoing.all());
+        let rest = mine.chain(self.previews.all()).chain(self.outgoing.all());
         self.held.all().iter().chain(rest).cloned().collect()
     }
 
     /// Whether there is anything to it: a name somebody mistyped once is no conversation.
     pub(crate) fn is_there(&self) -> bool {
-        self.has_begun || self.outgoing.all().next().is_some() || !self.previews.is_empty()
+        self.has_begun || !self.outgoing.is_empty() || !self.previews.is_empty()
     }
 
     /// Whether something is missing.
@@ -248,8 +248,7 @@ impl Conversation {
     }
 
     pub(crate) fn line(&self) -> ConversationLine {
-        let unsaved =
-            self.outgoing.all().next_back().or_else(|| self.previews.values().next_back());
+        let unsaved = self.outgoing.all().next_back().or_else(|| self.previews.all().next_back());
         let last_message = unsaved.or_else(|| self.held.all().back()).cloned();
         let about = &self.about;
         let name = if about.name.is_empty() { self.address.id() } else { &about.name };

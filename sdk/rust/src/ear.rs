@@ -72,7 +72,7 @@ impl Desk {
     fn hear_preview(&mut self, message: Message) {
         let (id, name) = (message.conversation_id.clone(), &message.server_msg_id);
         let conversation = self.open(&id);
-        let is_known = conversation.previews.contains_key(name)
+        let is_known = conversation.previews.get(name).is_some()
             || conversation.held.find(name).is_some()
             || (message.mine && conversation.outgoing.get(&message.client_msg_id).is_some())
             || conversation.arrived.early().any(|early| early.server_msg_id == *name);
@@ -80,7 +80,7 @@ impl Desk {
             return;
         }
         let message = Arc::new(message);
-        conversation.previews.insert(message.server_msg_id.clone(), message.clone());
+        conversation.previews.set(&message.server_msg_id, message.clone());
         self.ears.tell(&Event::Message(message));
         self.touch(&id);
     }
@@ -109,7 +109,7 @@ impl Desk {
         accepted.server_msg_id.clone_from(&ack.server_msg_id);
         accepted.state = MessageState::Accepted;
         let accepted = Arc::new(accepted);
-        outgoing.set(accepted.clone());
+        outgoing.set(&ack.client_msg_id, accepted.clone());
         self.update(accepted);
         self.touch(&ack.conversation_id);
     }

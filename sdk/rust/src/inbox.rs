@@ -44,7 +44,7 @@ impl Desk {
     /// Something of ours is on its way, or was refused.
     pub(crate) fn sending(&mut self, entry: &Entry) -> Arc<Message> {
         let message = Arc::new(Message::waiting(entry, &self.me));
-        self.open(&entry.conversation_id).outgoing.set(message.clone());
+        self.open(&entry.conversation_id).outgoing.set(&entry.client_msg_id, message.clone());
         self.touch(&entry.conversation_id);
         message
     }
@@ -55,7 +55,7 @@ impl Desk {
         let conversation = self.open(&id);
         let was_sending =
             message.mine && conversation.outgoing.get(&message.client_msg_id).is_some();
-        let is_shown = was_sending || conversation.previews.contains_key(&message.server_msg_id);
+        let is_shown = was_sending || conversation.previews.get(&message.server_msg_id).is_some();
         if message.mine {
             self.settle(&message);
         }

@@ -39,7 +39,6 @@ mod link;
 mod messages;
 mod options;
 mod outbox;
-mod outgoing;
 mod pace;
 mod people;
 mod prefix;
@@ -53,6 +52,7 @@ mod timing;
 mod tokens;
 mod types;
 mod typing;
+mod unplaced;
 mod wire;
 
 pub use client::Client;
