@@ -122,6 +122,8 @@ async fn obey(
     command: Value,
 ) -> Result<(), Error> {
     match command["do"].as_str().unwrap_or_default() {
+        // What comes next may be about what is said at once.
+        "send" if command["everyMs"] == 0 => send(client.clone(), sent.clone(), command).await?,
         "send" => drop(tokio::spawn(send(client.clone(), sent.clone(), command))),
         "read" => client.mark_read(target(&command), None).await?,
         "recall" => {
