@@ -50,7 +50,7 @@ class Run {
   constructor(scenario) {
     this.scenario = scenario;
     this.folder = mkdtempSync(join(tmpdir(), "nexo-scenario-"));
-    this.server = new Server(this.folder, scenario.policy ?? "multi");
+    this.server = new Server(this.folder, { NEXO_SESSION__POLICY: scenario.policy ?? "multi", ...scenario.settings });
   }
 
   async play() {

@@ -18,9 +18,9 @@ export class Server {
   #tokens = new Map();
   password = PASSWORD;
 
-  constructor(folder, policy) {
+  constructor(folder, settings) {
     this.folder = folder;
-    this.policy = policy;
+    this.settings = settings;
   }
 
   async start() {
@@ -30,7 +30,7 @@ export class Server {
       NEXO_LIMITS__CONNECTION_FRAMES_PER_SECOND: "0",
       NEXO_LIMITS__USER_SENDS_PER_SECOND: "0",
       NEXO_LIMITS__USER_REQUESTS_PER_SECOND: "0",
-      NEXO_SESSION__POLICY: this.policy,
+      ...this.settings,
     };
     const arguments_ = ["serve", "--data", join(this.folder, "data"), "--listen", "127.0.0.1:0"];
     const child = spawn(binary(), arguments_, { env });

@@ -178,10 +178,13 @@ impl Desk {
     /// What is missing will be brought.
     fn mend(&mut self, id: &str) {
         let Some(conversation) = self.conversations.get(id) else { return };
+        // With its first message a conversation has somebody's name, too.
+        let is_first = conversation.arrived.last() == 1 && !conversation.about.is_known;
+        if !conversation.has_begun || is_first {
+            self.sync.ask_heads(self.now);
+        }
         if conversation.has_begun {
             self.sync.hole(conversation, self.now);
-        } else {
-            self.sync.ask_heads(self.now);
         }
     }
 

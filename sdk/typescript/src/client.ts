@@ -94,7 +94,8 @@ export class Client {
 
   /** Goes on with the sign-in of an earlier run and connects; false if there is none. */
   async resume(): Promise<boolean> {
-    if (this.desk !== undefined) return true;
+    if (this.desk !== undefined && this.me !== undefined) return true;
+    this.leave(); // of a sign-in that has ended
     if (!(await this.signIn.resume())) return false;
     await this.enter();
     return true;
@@ -118,7 +119,7 @@ export class Client {
 
   /** Connects again after `disconnect`. */
   connect(): void {
-    if (this.desk === undefined) throw new Refused("missing_token");
+    if (this.desk === undefined || this.me === undefined) throw new Refused("missing_token");
     this.link.start();
   }
 

@@ -97,6 +97,7 @@ export class Desk {
     const conversationId = conversationOf(this.me, target);
     const { body, type = "TEXT", extra } = content;
     const { mentions, replyTo } = options;
+    this.typing.said(conversationId);
     const draft = {
       clientMsgId: newName(),
       conversationId,

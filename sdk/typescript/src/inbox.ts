@@ -80,7 +80,9 @@ export class Inbox {
     for (const one of ready) this.tell(conversation, one);
     this.makeRoom(conversation);
     this.mender.active();
-    if (!conversation.hasBegun) this.mender.askHeads();
+    // With its first message a conversation has somebody's name, too.
+    const isFirst = message.seq === 1 && !conversation.hasInfo;
+    if (!conversation.hasBegun || isFirst) this.mender.askHeads();
     else if (conversation.arrived.hole() !== undefined) this.mender.hole(conversation);
     this.touch(conversation);
   }

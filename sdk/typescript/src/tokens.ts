@@ -90,11 +90,18 @@ export class SignIn implements TokenSource {
 
   /** Forgets the sign-in, and tells why unless it was our own wish. */
   end(reason?: Reason): void {
-    if (this.tokens === undefined) return;
+    const ended = this.tokens;
+    if (ended === undefined) return;
     this.stop();
     this.tokens = undefined;
-    void this.store.delete(KEY);
+    void this.forget(ended);
     if (reason !== undefined) this.onEnded(reason);
+  }
+
+  /** Takes these out of the store, unless another tab has put others there. */
+  private async forget(ended: Tokens): Promise<void> {
+    const kept = (await this.store.get(KEY)) as Tokens | undefined;
+    if (kept?.refreshToken === ended.refreshToken) await this.store.delete(KEY);
   }
 
   /** Lets the tokens grow old. */
@@ -106,21 +113,31 @@ export class SignIn implements TokenSource {
   private async renewNow(): Promise<string> {
     const used = this.tokens;
     if (used === undefined) throw new Refused("missing_token");
-    try {
-      await this.take(await this.refresh(used.refreshToken));
-    } catch (error) {
-      if (!(error instanceof Refused) || error.reason !== "invalid_refresh_token") throw error;
-      // Another tab with the same store may have been first.
-      const kept = (await this.store.get(KEY)) as Tokens | undefined;
-      if (kept === undefined || kept.refreshToken === used.refreshToken) {
-        this.end(error.reason);
-        throw error;
+    // Another tab with the same store may have been first, or be while we ask.
+    const kept = await this.newer(used);
+    if (kept !== undefined && this.clock.now() < kept.expiresAt) this.hold(kept);
+    else
+      try {
+        await this.take(await this.refresh((kept ?? used).refreshToken));
+      } catch (error) {
+        if (!(error instanceof Refused) || error.reason !== "invalid_refresh_token") throw error;
+        const newer = await this.newer(kept ?? used);
+        if (newer === undefined) {
+          this.end(error.reason);
+          throw error;
+        }
+        this.hold(newer);
       }
-      this.hold(kept);
-    }
     const { token } = this.tokens as Tokens;
     this.onRenewed(token);
     return token;
+  }
+
+  /** What the store has instead of these, of the same person. */
+  private async newer(than: Tokens): Promise<Tokens | undefined> {
+    const kept = (await this.store.get(KEY)) as Tokens | undefined;
+    const isNewer = kept?.userId === than.userId && kept.refreshToken !== than.refreshToken;
+    return isNewer ? kept : undefined;
   }
 
   private hold(tokens: Tokens): void {

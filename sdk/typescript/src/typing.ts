@@ -20,6 +20,11 @@ export class Typing {
     return true;
   }
 
+  /** What was being written is said: the next word is told at once. */
+  said(conversationId: string): void {
+    this.told.delete(conversationId);
+  }
+
   hear(conversationId: string, userId: string): void {
     const key = `${conversationId} ${userId}`;
     const known = this.heard.get(key);

@@ -7,7 +7,7 @@ let world: World;
 afterEach(() => world?.stop());
 
 test("the server is killed and comes back on the same data", async () => {
-  world = await World.start();
+  world = await World.start({}, "beside");
   const [anna, ben] = [await world.person("anna"), await world.person("ben")];
   anna.allowBadDays();
   ben.allowBadDays();
@@ -29,7 +29,7 @@ test("the server is killed and comes back on the same data", async () => {
 });
 
 test("the wire is cut, the page is reloaded, and what was not sent still goes out", async () => {
-  world = await World.start();
+  world = await World.start({}, "beside");
   const cutter = await Cutter.start(world.server.url);
   world.site.aim(cutter.url);
   const [anna, ben] = [await world.person("anna"), await world.person("ben")];
@@ -58,7 +58,7 @@ test("the wire is cut, the page is reloaded, and what was not sent still goes ou
 const SHORT = { NEXO_AUTH__ACCESS_TOKEN_SECONDS: "3", NEXO_AUTH__REFRESH_GRACE_SECONDS: "0" };
 
 test.each(["with locks", "without locks, as on pages without TLS"])("tabs share one sign-in, %s", async (locks) => {
-  world = await World.start(SHORT);
+  world = await World.start(SHORT, "beside");
   await world.server.register("anna");
   const anna = await world.guest();
   if (locks !== "with locks") {
@@ -96,7 +96,7 @@ test.each(["with locks", "without locks, as on pages without TLS"])("tabs share 
 });
 
 test("a tab that slept through refreshes takes what the others have", async () => {
-  world = await World.start(SHORT);
+  world = await World.start(SHORT, "beside");
   const anna = await world.person("anna");
   anna.allow(/status of 401/); // an old token is refused before it is exchanged
   const second = await anna.open();
@@ -139,7 +139,7 @@ test("somebody is kicked, is told so, and goes on with draft and unsent words", 
 });
 
 test("a sign-in that ended says so", async () => {
-  world = await World.start();
+  world = await World.start({}, "beside");
   const anna = await world.person("anna");
   anna.allowBadDays();
   const body = { old_password: PASSWORD, new_password: "something else" };
