@@ -1,6 +1,5 @@
 use nexo_chat::ids::{ConnectionId, LoginId, Platform, Seq};
 use nexo_chat::model::{Caller, Content, Draft};
-use nexo_wire::dialect::Dialect;
 
 use super::*;
 use crate::outbox::Outbox;
@@ -15,7 +14,7 @@ fn socket(number: u64) -> Arc<Connection> {
         connection: None,
     };
     let outbox = Outbox::new(100, 200);
-    Arc::new(Connection::new(ConnectionId(number), &caller, Dialect::Typed, outbox, Millis(0)))
+    Arc::new(Connection::new(ConnectionId(number), &caller, Default::default(), outbox, Millis(0)))
 }
 
 fn message() -> Arc<Message> {

@@ -11,9 +11,10 @@ pub use crate::typed::Limits;
 use crate::{dotted, numbered, typed};
 
 /// How a connection speaks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Dialect {
     /// Document 000: text by `type`.
+    #[default]
     Typed,
     /// Document 003: text by number.
     Numbered {
