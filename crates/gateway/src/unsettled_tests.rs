@@ -4,6 +4,7 @@ use nexo_chat::model::{Caller, Content, Draft};
 use super::*;
 use crate::outbox::Outbox;
 
+#[expect(clippy::default_trait_access, reason = "how it speaks does not matter")]
 fn socket(number: u64) -> Arc<Connection> {
     let caller = Caller {
         user: UserId::parse("ann").unwrap(),
