@@ -2,7 +2,7 @@
 //! they heard, as an app on a bad day would.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
@@ -12,6 +12,8 @@ use crate::socket::{Heard, Socket, chat, seq};
 /// How long an answer may take before the socket is given up.
 const PATIENCE: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(50);
+/// How long a hole may last.
+const HOLE: Duration = Duration::from_millis(500);
 
 /// Somebody with a socket, most of the time.
 pub struct Stubborn {
@@ -27,12 +29,16 @@ pub struct Stubborn {
     pub previewed: usize,
     /// How many of those were taken away again.
     pub dropped: usize,
+    /// Whether they ask for what is missing between messages, as a client does. Where nodes die, somebody
+    /// has to: what a node had saved and not told yet nobody else tells.
+    pub fills_holes: bool,
     /// How often the server was busy.
     pub busy: usize,
     /// How often they had to connect again.
     pub reconnects: usize,
     /// Up to where there is no hole.
     prefix: BTreeMap<String, u64>,
+    asked_at: Option<Instant>,
     socket: Option<Socket>,
 }
 
@@ -46,9 +52,11 @@ impl Stubborn {
             previews: BTreeMap::new(),
             previewed: 0,
             dropped: 0,
+            fills_holes: false,
             busy: 0,
             reconnects: 0,
             prefix: BTreeMap::new(),
+            asked_at: None,
             socket: None,
         }
     }
@@ -158,15 +166,29 @@ impl Stubborn {
         while self.heard.contains_key(&(place.clone(), *prefix + 1)) {
             *prefix += 1;
         }
-        if *prefix == before {
+        let (prefix, has_hole) = (*prefix, *prefix < seq(frame));
+        if has_hole {
+            self.ask_for_hole(&frame["conversationId"], prefix).await;
+        }
+        if prefix == before {
             return;
         }
-        let last = &self.heard[&(place, *prefix)];
+        let last = &self.heard[&(place, prefix)];
         let ack = json!({
             "type": "ACK", "ackType": "delivered", "to": last["from"],
             "serverMsgId": last["serverMsgId"], "msgSeq": last["msgSeq"],
         });
         self.tell(ack).await;
+    }
+
+    /// Asks now and then: what is missing may be on its way.
+    async fn ask_for_hole(&mut self, conversation: &Value, prefix: u64) {
+        let is_time = self.asked_at.is_none_or(|at| at.elapsed() > HOLE);
+        if let (true, true, Some(id)) = (self.fills_holes, is_time, conversation.as_str()) {
+            self.asked_at = Some(Instant::now());
+            let cursors = BTreeMap::from([(id, prefix.to_string())]);
+            self.tell(json!({ "type": "RESEND", "cursors": cursors })).await;
+        }
     }
 
     async fn connect(&mut self) {

@@ -45,15 +45,20 @@ pub struct Talked {
 impl Talk {
     /// Begins on a server of three nodes, everybody on one of them.
     pub async fn begin(server: &Server) -> Self {
-        Self::begin_at(server, |which| &server.node(which % NODES).authority).await
+        Self::begin_at(server, |which| &server.node(which % NODES).authority, false).await
     }
 
-    /// Begins behind a balancer: whoever has to connect again may find another node.
+    /// Begins behind a balancer: whoever has to connect again may find another node, and whoever
+    /// notices that something is missing asks for it.
     pub async fn begin_balanced(server: &Server) -> Self {
-        Self::begin_at(server, |_| &server.http.authority).await
+        Self::begin_at(server, |_| &server.http.authority, true).await
     }
 
-    async fn begin_at<'a>(server: &Server, place: impl Fn(usize) -> &'a str) -> Self {
+    async fn begin_at<'a>(
+        server: &Server,
+        place: impl Fn(usize) -> &'a str,
+        fills_holes: bool,
+    ) -> Self {
         let mut people = Vec::new();
         for pair in 0..PAIRS {
             let (s, r) = (format!("s{pair}"), format!("r{pair}"));
@@ -67,7 +72,8 @@ impl Talk {
             let it = Stubborn::new(place(pair), sender);
             let (to, group) = (reader.id.clone(), group.clone());
             senders.push(tokio::spawn(speak(it, to, group, Arc::clone(&is_over))));
-            let it = Stubborn::new(place(pair + 1), reader);
+            let mut it = Stubborn::new(place(pair + 1), reader);
+            it.fills_holes = fills_holes;
             readers.push(tokio::spawn(listen(it, Arc::clone(&has_all))));
         }
         Self { senders, readers, is_over, has_all, group, people }
