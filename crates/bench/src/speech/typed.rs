@@ -80,11 +80,9 @@ fn understand<'a>(frame: &Frame<'a>) -> Option<Incoming<'a>> {
     let seq = || frame.msg_seq?.parse().ok();
     Some(match (frame.kind, frame.ack_type) {
         ("SINGLE_CHAT", _) if frame.preview == Some(true) => Incoming::Shown { index: index()? },
-        ("SINGLE_CHAT" | "GROUP_CHAT", _) => Incoming::Pushed {
-            index: index()?,
-            seq: seq()?,
-            id: frame.server_msg_id.unwrap_or_default(),
-        },
+        ("SINGLE_CHAT" | "GROUP_CHAT", _) => {
+            Incoming::Pushed { index: index()?, seq: seq()?, id: frame.server_msg_id? }
+        }
         ("ACK", Some("saved")) => Incoming::Saved {
             index: index()?,
             seq: seq()?,
