@@ -50,6 +50,7 @@ async fn redis_log(redis: &Redis, prefix: &str, shard_max: usize) -> Arc<RedisLo
     };
     let log = RedisLog::connect(options, [7; 32]).unwrap();
     assert!(log.reached(Duration::from_secs(5)).await);
+    log.tend_to(1);
     log.begin().await.unwrap();
     log
 }

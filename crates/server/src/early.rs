@@ -81,8 +81,12 @@ impl Early {
                 log.leave().await;
                 return Ok(None);
             }
-            Before::Nothing => {}
-            Before::Shards(shards) => log.look_after(shards),
+            Before::Nothing => log.tend_to(settings.shards),
+            Before::Shards(shards) => {
+                log.look_after(shards);
+                log.tend_to(shards.max(settings.shards));
+            }
+            // As many as there can be, once it is known how many there are.
             Before::Unknown => log.look_after(SHARDS_MAX),
         }
         let two_phase = build(Arc::clone(&log) as Arc<dyn Log>);
@@ -101,11 +105,11 @@ impl Early {
     pub(crate) async fn start(self) -> anyhow::Result<Arc<TwoPhase>> {
         self.two_phase.start().context("the workers of two-phase acknowledgement do not start")?;
         if let Some(ahead) = self.ahead {
+            // Nobody waits for a Redis that is away.
+            let limit = if ahead.before == Before::Unknown { Duration::ZERO } else { DRAIN };
             let mut ahead = tokio::spawn(ahead.clear());
-            if timeout(DRAIN, &mut ahead).await.is_err() {
-                tracing::warn!(
-                    "what was accepted before is saved later: redis is away, or it is much"
-                );
+            if timeout(limit, &mut ahead).await.is_err() {
+                tracing::warn!("what was accepted before, if anything, is saved later");
             }
         }
         Ok(self.two_phase)
@@ -127,6 +131,8 @@ impl Ahead {
             Before::Unknown => Before::of(&self.log).await?,
             before => before,
         };
+        let recorded = if let Before::Shards(shards) = before { shards } else { 0 };
+        self.log.tend_to(if self.enabled { recorded.max(self.shards) } else { recorded });
         if let Before::Shards(shards) = before
             && !(self.enabled && shards == self.shards)
         {

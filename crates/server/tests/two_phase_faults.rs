@@ -216,3 +216,22 @@ async fn turning_it_off_saves_what_is_left_first() {
     a.say(chat("bob", "plain", "words")).await;
     assert_eq!(a.next().await["ackType"], "saved", "it is off");
 }
+
+/// Nobody waits for a Redis that is away; what an earlier run accepted is saved when it is back.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_start_without_redis_is_not_held_up() {
+    let mut scene = Scene::new(1, lasting_redis(), |setup| setup).await;
+    let holder = scene.hold();
+    let mut a = scene.alice_at(0).await;
+    let sent = accepted(&mut a, "bob", ids("c", 50)).await;
+    scene.server.kill();
+    scene.redis.kill();
+    drop(holder);
+    let off = |setup: nexo_sim::process::Setup| setup.with("NEXO_TWO_PHASE__ENABLED", "false");
+    let took = scene.server.start_again(off);
+    assert!(took < Duration::from_secs(20), "it took {took:?}");
+    assert_eq!(scene.stored(1).await, ["first"]);
+    scene.redis.start_again();
+    let expect: Vec<String> = std::iter::once("first".to_owned()).chain(sent).collect();
+    assert_eq!(scene.stored(expect.len()).await, expect);
+}

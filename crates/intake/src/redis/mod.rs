@@ -91,6 +91,8 @@ pub struct RedisLog {
     queue: mpsc::UnboundedSender<Asked>,
     /// Shards that are looked after: also those of an earlier, larger number.
     shards: AtomicUsize,
+    /// Those of them that are known to be there.
+    tended: AtomicUsize,
     task: Mutex<JoinSet<()>>,
 }
 
@@ -112,7 +114,8 @@ impl RedisLog {
         let mut task = JoinSet::new();
         task.spawn(acceptor::work(Arc::clone(&inner), asked));
         let shards = AtomicUsize::new(inner.options.shards);
-        Ok(Arc::new(Self { inner, queue, shards, task: Mutex::new(task) }))
+        let tended = AtomicUsize::new(0);
+        Ok(Arc::new(Self { inner, queue, shards, tended, task: Mutex::new(task) }))
     }
 
     /// Waits until Redis can be reached, for a while.
@@ -144,6 +147,11 @@ impl RedisLog {
     /// Looks after as many shards as there are or were. To be said before the workers start.
     pub fn look_after(&self, shards: usize) {
         self.shards.fetch_max(shards, Ordering::Relaxed);
+    }
+
+    /// So many of them are there, as is known by now.
+    pub fn tend_to(&self, shards: usize) {
+        self.tended.store(shards, Ordering::Relaxed);
     }
 
     /// Waits until everything is saved that is in the log now. It may never be.
@@ -204,7 +212,8 @@ impl Log for RedisLog {
                 let held = self.inner.turns.load(Ordering::Relaxed);
                 sleep(Duration::from_millis(50) * u32::try_from(held).unwrap_or(u32::MAX)).await;
                 let is_leaving = self.inner.is_leaving.load(Ordering::SeqCst);
-                if !is_leaving && matches!(self.take(shard).await, Ok(true)) {
+                let is_there = shard < self.tended.load(Ordering::Relaxed);
+                if is_there && !is_leaving && matches!(self.take(shard).await, Ok(true)) {
                     return Box::new(Turn::new(Arc::clone(&self.inner), shard)) as Box<dyn Tenure>;
                 }
                 sleep(self.inner.options.lease / 8).await;
