@@ -13,6 +13,7 @@ use nexo_chat::store::Store;
 use nexo_chat::{Chat, Reason};
 use tokio::runtime::Handle;
 
+use crate::beginning::Beginnings;
 use crate::behind::{self, Behind, Kept};
 use crate::connection::Connection;
 use crate::groups::{Groups, Knows, people};
@@ -38,6 +39,8 @@ pub struct Delivery {
     pub recalls: Arc<Recalls>,
     /// What waits for the news of who may hear it.
     pub behind: Behind,
+    /// What is heard here only since a moment ago.
+    pub beginnings: Beginnings,
     /// Who knows which message before it is saved.
     pub unsettled: Arc<Unsettled>,
     /// Whether somebody looks for them.
@@ -187,6 +190,7 @@ impl Delivery {
         if let Some(store) = self.store() {
             store.heard(message);
         }
+        self.beginnings.note(message);
         let told = self.settle(message, wakes);
         if self.behind.is_waiting(conversation) || !self.try_message(event, &told, wakes) {
             self.keep_back(event, conversation);
@@ -240,52 +244,13 @@ impl Delivery {
     fn change_in_turn(&self, event: &Event, change: &Change, wakes: &mut Wakes) {
         self.groups.in_turn(change, |knows| match knows {
             Knows::Enough => self.change(event, change, wakes),
-            Knows::Nothing => {
-                self.change(event, change, wakes);
-                self.begin_to_hear(change);
-            }
+            Knows::Nothing => self.begin_to_hear(change, || self.change(event, change, wakes)),
             Knows::Already => self.recalls.note(change),
             Knows::TooLittle => {
                 self.recalls.note(change);
                 self.keep_back(event, &change.conversation);
             }
         });
-    }
-
-    /// Nobody here heard the group until now: what was said elsewhere before this node was known to
-    /// hear it has to be brought.
-    fn begin_to_hear(&self, change: &Change) {
-        let (ChangeKind::Joined { .. }, conversation) = (&change.kind, &change.conversation) else {
-            return;
-        };
-        let (Some(me), true) = (self.me.upgrade(), self.groups.known(conversation).is_some())
-        else {
-            return;
-        };
-        let conversation = conversation.clone();
-        self.runtime.spawn(async move {
-            let Some(chat) = me.chat.upgrade() else { return };
-            if chat.bus.tune_in(vec![conversation.clone()]).await {
-                me.bring(&chat, &conversation).await;
-            }
-        });
-    }
-
-    /// Lets everybody here who hears a group have what was said and done before it was heard here.
-    async fn bring(&self, chat: &Chat, conversation: &ConversationId) {
-        let learnt = behind::learn(self, &*chat.store, conversation).await;
-        for connection in self.groups.who_hears(conversation) {
-            match chat.store.standing(&connection.user, conversation).await {
-                Ok(Some(it)) if learnt.is_ok() => {
-                    let delivered = it.cursors.delivered.max(it.window.min.previous());
-                    if it.visible_max() > delivered {
-                        connection.miss(conversation, delivered.next());
-                    }
-                }
-                // What it lacks cannot be found out now: a new connection starts from the store.
-                _ => connection.end(Reason::ShuttingDown),
-            }
-        }
     }
 
     /// Lets newcomers hear before they are told, and leavers until they are.

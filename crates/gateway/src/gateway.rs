@@ -10,6 +10,7 @@ use nexo_wire::dialect::Limits;
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 
+use crate::beginning::Beginnings;
 use crate::behind::Behind;
 use crate::delivery::Delivery;
 use crate::groups::Groups;
@@ -66,6 +67,7 @@ impl Gateway {
             rules: chat.rules.groups,
             recalls: Arc::clone(&recalls),
             behind: Behind::default(),
+            beginnings: Beginnings::default(),
             unsettled: Arc::clone(&unsettled),
             settling: Settling::default(),
             relearning: Relearning::default(),

@@ -15,6 +15,7 @@
 //! - [`sweep`]: the clockwork all sockets share: silence, expiry, slowness
 //! - [`http`]: the HTTP surface
 
+mod beginning;
 mod behind;
 pub mod connection;
 pub mod delivery;

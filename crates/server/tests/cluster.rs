@@ -192,6 +192,31 @@ async fn nobody_hears_what_came_after_they_were_put_out() {
     }
 }
 
+/// A node that only begins to hear a group brings what was said before it did, and nothing twice.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_first_of_a_node_who_joins_hears_everything_once() {
+    let server = setup().start();
+    let [olga, bob] = server.people(["olga", "bob"]).await;
+    let mut a = connect(server.node(0), &olga).await;
+    let mut b = connect(server.node(2), &bob).await;
+    for round in 0..20 {
+        let group = Group::new(server.node(0), &olga, &[]).await;
+        group.ask(&bob, "join", json!({})).await.data();
+        for i in 0..3 {
+            group.say(&mut a, &format!("{round}-{i}"), &format!("{round}-{i}")).await;
+        }
+        for i in 0..3 {
+            let id = format!("{round}-{i}");
+            b.find(|frame| frame["body"] == *id, &id).await;
+        }
+        b.expect("GROUP_CHANGED").await;
+    }
+    tokio::time::sleep(Duration::from_millis(600)).await;
+    b.say(json!({ "type": "PING" })).await;
+    let again = b.until("PONG").await;
+    assert!(again.iter().all(|frame| frame["type"] == "RESEND_DONE"), "{again:?}");
+}
+
 /// Groups of people all over the place: everybody hears everything, whoever brought them in where.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_group_over_three_nodes_is_one() {

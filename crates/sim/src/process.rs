@@ -49,6 +49,11 @@ struct Running {
     http: Http,
 }
 
+/// On how many nodes the environment wants every test; 0: on one server with a store of its own.
+pub(crate) fn nodes() -> usize {
+    std::env::var("NEXO_TEST_NODES").ok().and_then(|nodes| nodes.parse().ok()).unwrap_or(0)
+}
+
 /// A running server, or several nodes of one. It is killed when dropped.
 pub struct Server {
     setup: Setup,
@@ -62,12 +67,11 @@ pub struct Server {
 impl Setup {
     /// The binary with limits out of the way and cheap passwords: tests that want limits set them.
     pub fn new(binary: impl AsRef<Path>) -> Self {
-        let nodes = std::env::var("NEXO_TEST_NODES").ok().and_then(|nodes| nodes.parse().ok());
         let setup = Self {
             binary: binary.as_ref().to_owned(),
             variables: Vec::new(),
             shell: None,
-            nodes: nodes.unwrap_or(0),
+            nodes: nodes(),
         };
         setup
             .with("NEXO_LIMITS__USER_SENDS_PER_SECOND", "0")
