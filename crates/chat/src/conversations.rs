@@ -6,7 +6,7 @@ use crate::chat::Chat;
 use crate::group::{self, group_of};
 use crate::ids::{ConversationId, Millis, Seq, UserId};
 use crate::membership::{Group, GroupAct, GroupProfile};
-use crate::model::{Caller, Message, Profile, Settings, SettingsChange, Standing};
+use crate::model::{Caller, Cursors, Message, Profile, Settings, SettingsChange, Standing};
 use crate::policy::group::may_look;
 use crate::read::{Listed, message_at};
 use crate::reason::{Error, Reason};
@@ -36,8 +36,8 @@ pub enum With {
         user: UserId,
         /// How they are seen.
         profile: Profile,
-        /// How far they have read.
-        read: Seq,
+        /// How far they have received and read.
+        cursors: Cursors,
     },
     /// A group.
     Group(Arc<Group>),
@@ -115,10 +115,10 @@ pub async fn line(chat: &Chat, caller: &Caller, standing: Standing) -> Result<Op
     let with = match conversation.peer_of(&caller.user) {
         Some(user) => {
             let theirs = chat.store.standing(&user, conversation).await?;
-            let read = theirs.map_or(Seq::ZERO, |theirs| theirs.cursors.read);
+            let cursors = theirs.map(|theirs| theirs.cursors).unwrap_or_default();
             let account = chat.store.user(&user).await?;
             let profile = account.map(|account| account.profile.clone()).unwrap_or_default();
-            With::Peer { user, profile, read }
+            With::Peer { user, profile, cursors }
         }
         None => match group_of(chat, &standing).await? {
             Some(group) if knows(&group, &standing) => With::Group(group),

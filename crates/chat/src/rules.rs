@@ -134,7 +134,7 @@ impl Default for Rules {
             extra_entries_max: 32,
             words: None,
             recall_window_ms: 120_000,
-            refresh_grace_ms: 10_000,
+            refresh_grace_ms: 60_000,
             preview_ms: 30_000,
             resend_page: 200,
             page_bytes_max: 1024 * 1024,

@@ -84,7 +84,7 @@ impl Default for Auth {
             jwt_secret: String::new(),
             access_token_seconds: 1_800,
             refresh_token_seconds: 2_592_000,
-            refresh_grace_seconds: 10,
+            refresh_grace_seconds: 60,
             argon2_memory_kib: 19_456,
             argon2_passes: 2,
             password_jobs_max: 2,

@@ -110,12 +110,12 @@ pub struct MemberState {
 impl MemberState {
     /// The state behind a line of the list; `None` for a group.
     pub fn new(line: &Line) -> Option<Self> {
-        let With::Peer { user, read, .. } = &line.with else { return None };
+        let With::Peer { user, cursors, .. } = &line.with else { return None };
         Some(Self {
             single_chat_id: line.standing.conversation.to_string(),
             peer_user_id: user.to_string(),
             my_last_read_msg_seq: line.standing.cursors.read.to_string(),
-            peer_last_read_msg_seq: read.to_string(),
+            peer_last_read_msg_seq: cursors.read.to_string(),
         })
     }
 }

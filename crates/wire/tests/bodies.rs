@@ -132,7 +132,8 @@ fn a_message_shows_where_it_is_and_whom_it_speaks_of() {
 
 #[test]
 fn a_line_is_of_one_person_or_of_a_group() {
-    let private = line(With::Peer { user: user("bob"), profile: Profile::default(), read: Seq(6) });
+    let cursors = Cursors { delivered: Seq(7), read: Seq(6) };
+    let private = line(With::Peer { user: user("bob"), profile: Profile::default(), cursors });
     let shared = line(With::Group(Arc::new(group())));
     assert!(GroupLine::new(&private).is_none());
     assert!(ConversationLine::new(&shared).is_none() && MemberState::new(&shared).is_none());
@@ -146,7 +147,7 @@ fn a_line_is_of_one_person_or_of_a_group() {
     check(&shown(GroupLine::new(&shared)), &fields);
 
     let fields = json!({ "conversation_type": 1, "peer_user_id": "bob", "peer_read_seq": 6,
-        "group_id": null, "recv_msg_opt": 1, "is_pinned": true, "is_active": true, "min_seq": 2 });
+        "peer_delivered_seq": 7, "group_id": null, "recv_msg_opt": 1, "is_pinned": true, "is_active": true, "min_seq": 2 });
     check(&shown(ConversationInfo::new(&private, true)), &fields);
     let fields = json!({ "conversation_type": 2, "peer_user_id": null, "group_id": "g1",
         "group_name": "Chess", "member_count": 3, "mention_unread_count": 2,

@@ -16,6 +16,7 @@ pub(crate) struct ConversationInfo {
     conversation_id: String,
     peer_nickname: Option<String>,
     peer_avatar: Option<String>,
+    peer_delivered_seq: Option<u64>,
     peer_read_seq: Option<u64>,
     group_name: Option<String>,
     group_avatar: Option<String>,
@@ -142,6 +143,9 @@ impl Desk {
                 about.avatar = avatar;
             }
             about.member_count = info.member_count.or(about.member_count);
+            if let Some(seq) = info.peer_delivered_seq {
+                self.receipt(&id, Receipt::Delivered, seq);
+            }
             if let Some(seq) = info.peer_read_seq {
                 self.receipt(&id, Receipt::Read, seq);
             }

@@ -11,6 +11,7 @@ export interface ConversationInfo {
   conversation_id: string;
   peer_nickname?: string;
   peer_avatar?: string;
+  peer_delivered_seq?: number;
   peer_read_seq?: number;
   group_name?: string;
   group_avatar?: string;
@@ -127,6 +128,9 @@ export class Inbox {
       conversation.name = info.peer_nickname ?? info.group_name ?? conversation.name;
       conversation.avatar = info.peer_avatar ?? info.group_avatar ?? conversation.avatar;
       conversation.memberCount = info.member_count ?? conversation.memberCount;
+      if (info.peer_delivered_seq !== undefined) {
+        this.receipt(conversation, "delivered", info.peer_delivered_seq);
+      }
       if (info.peer_read_seq !== undefined) this.receipt(conversation, "read", info.peer_read_seq);
       const last = info.last_message;
       if (conversation.hasBegun && last !== undefined) {

@@ -37,6 +37,18 @@ test("a message goes from sending to read", async () => {
   expect(states).toEqual(["saved", "delivered", "read"]);
 });
 
+test("a device that comes later sees how far a message has come", async () => {
+  const [carol, dave] = [await server.person("carol"), await server.person("dave")];
+  await carol.saved(carol.send({ to: "dave" }, "are you there?"));
+  const state = (client: Client) => client.messages({ to: "dave" }).at(-1)?.state;
+  await until(() => state(carol) === "delivered", "delivered");
+  const tablet = server.client();
+  await tablet.login("carol", "password-1");
+  await until(() => state(tablet) === "delivered", "the tablet knows");
+  dave.markRead({ to: "carol" });
+  await until(() => state(carol) === "read" && state(tablet) === "read", "read");
+});
+
 test("an answer reads what came before", async () => {
   await alice.saved(alice.send({ to: "bob" }, "one"));
   await until(() => bob.conversation({ to: "alice" })?.unread === 1, "unread");

@@ -20,8 +20,12 @@ pub fn who_gives_way<'a>(
     Ok(going)
 }
 
-/// Whether two places of one user cannot be at once.
+/// Whether two places of one user cannot be at once. A sign-in is a device: the tabs of a browser
+/// share one, and do not put each other out.
 pub fn excludes(policy: SessionPolicy, newcomer: &Place, other: &Place) -> bool {
+    if newcomer.login == other.login {
+        return false;
+    }
     match policy {
         SessionPolicy::Multi => false,
         SessionPolicy::PerPlatform => newcomer.platform == other.platform,
@@ -56,6 +60,13 @@ mod tests {
         check(SessionPolicy::Multi, &two, Ok(&[]));
         check(SessionPolicy::PerPlatform, &two, Ok(&[1]));
         check(SessionPolicy::Single, &two, Ok(&[1, 2]));
+    }
+
+    #[test]
+    fn the_tabs_of_a_browser_do_not_put_each_other_out() {
+        let mine = Place { login: LoginId([9; 16]), ..place(1, 1) };
+        check(SessionPolicy::PerPlatform, &[mine.clone(), place(2, 1)], Ok(&[2]));
+        check(SessionPolicy::Single, &[mine, place(2, 5)], Ok(&[2]));
     }
 
     #[test]

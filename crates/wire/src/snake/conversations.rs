@@ -37,18 +37,30 @@ pub struct ConversationInfo {
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(untagged)]
 enum WithInfo {
-    Peer { peer_user_id: String, peer_nickname: String, peer_avatar: String, peer_read_seq: u64 },
-    Group { group_id: String, group_name: String, group_avatar: String, member_count: u32 },
+    Peer {
+        peer_user_id: String,
+        peer_nickname: String,
+        peer_avatar: String,
+        peer_delivered_seq: u64,
+        peer_read_seq: u64,
+    },
+    Group {
+        group_id: String,
+        group_name: String,
+        group_avatar: String,
+        member_count: u32,
+    },
 }
 
 impl From<&With> for WithInfo {
     fn from(with: &With) -> Self {
         match with {
-            With::Peer { user, profile, read } => Self::Peer {
+            With::Peer { user, profile, cursors } => Self::Peer {
                 peer_user_id: user.to_string(),
                 peer_nickname: profile.nickname.clone(),
                 peer_avatar: profile.avatar.clone(),
-                peer_read_seq: read.0,
+                peer_delivered_seq: cursors.delivered.0,
+                peer_read_seq: cursors.read.0,
             },
             With::Group(group) => Self::Group {
                 group_id: group.id.to_string(),

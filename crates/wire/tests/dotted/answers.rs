@@ -188,7 +188,7 @@ fn the_list_of_conversations() {
     let profile = Profile { nickname: "Bob".into(), avatar: "b.png".into(), extra: String::new() };
     let with_bob = Line {
         standing: standing(ConversationId::private(&user("alice"), &user("bob"))),
-        with: With::Peer { user: user("bob"), profile, read: Seq(2) },
+        with: With::Peer { user: user("bob"), profile, cursors: Cursors::default() },
         mentions: 0,
         last_message: None,
     };

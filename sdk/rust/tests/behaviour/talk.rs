@@ -53,6 +53,19 @@ async fn a_message_goes_from_sending_to_read() {
 }
 
 #[tokio::test]
+async fn a_device_that_comes_later_sees_how_far_a_message_has_come() {
+    let (server, alice, bob) = world().await;
+    say(&alice, "bob", "are you there?").await;
+    until("there", async || last_state(&alice, "bob").await == Some(MessageState::Delivered)).await;
+    let tablet = server.client();
+    tablet.login("alice", PASSWORD).await.unwrap();
+    let is = async |state| last_state(&tablet, "bob").await == Some(state);
+    until("the tablet knows", async || is(MessageState::Delivered).await).await;
+    bob.mark_read(Target::to("alice"), None).await.unwrap();
+    until("read", async || is(MessageState::Read).await).await;
+}
+
+#[tokio::test]
 async fn an_answer_reads_what_came_before() {
     let (_server, alice, bob) = world().await;
     say(&alice, "bob", "one").await;
