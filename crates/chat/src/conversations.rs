@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::chat::Chat;
 use crate::group::{self, group_of};
-use crate::ids::{ConversationId, Millis, Seq, UserId};
+use crate::ids::{ConversationId, Millis, UserId};
 use crate::membership::{Group, GroupAct, GroupProfile};
 use crate::model::{Caller, Cursors, Message, Profile, Settings, SettingsChange, Standing};
 use crate::policy::group::may_look;

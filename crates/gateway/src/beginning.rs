@@ -120,3 +120,45 @@ impl Delivery {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use nexo_chat::ids::{ClientMsgId, GroupId, MessageId, Millis, UserId};
+    use nexo_chat::model::{Content, Draft};
+
+    use super::*;
+
+    fn message(conversation: &ConversationId, seq: u64) -> Message {
+        let (sender, client_id) = (UserId::parse("ann").unwrap(), ClientMsgId::parse("c").unwrap());
+        let id = MessageId::of(&sender, &client_id);
+        let draft = Draft {
+            conversation: conversation.clone(),
+            sender,
+            client_id,
+            content: Content::text("words"),
+            cleaned: None,
+            sent_at: Millis(1),
+            origin: None,
+            marks_read: true,
+        };
+        draft.into_message(id, Seq(seq))
+    }
+
+    #[test]
+    fn what_came_by_itself_is_not_lacking() {
+        let beginnings = Beginnings::default();
+        let group = GroupId::parse("g1").unwrap().conversation();
+        beginnings.note(&message(&group, 3)); // nobody wants to know
+        beginnings.begin(&group);
+        assert_eq!(beginnings.lacks(&group, Seq(2), Seq(2)), None, "there is nothing");
+        assert_eq!(beginnings.lacks(&group, Seq(2), Seq(4)), Some(Seq(3)));
+        for seq in [4, 3, 6] {
+            beginnings.note(&message(&group, seq));
+        }
+        assert_eq!(beginnings.lacks(&group, Seq(2), Seq(4)), None);
+        assert_eq!(beginnings.lacks(&group, Seq(2), Seq(6)), Some(Seq(5)), "a hole");
+        beginnings.end(&group);
+        assert_eq!(beginnings.lacks(&group, Seq(2), Seq(4)), Some(Seq(3)));
+        assert!(beginnings.heard().is_empty());
+    }
+}

@@ -31,6 +31,7 @@ pub mod process;
 pub mod proxy;
 pub mod redis;
 pub mod redis_cluster;
+mod repeats;
 pub mod schema;
 mod service;
 pub mod socket;

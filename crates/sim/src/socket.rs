@@ -10,6 +10,7 @@ use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::{WebSocketStream, client_async};
 
 use crate::process;
+use crate::repeats::Repeats;
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -27,6 +28,7 @@ pub struct Socket {
     /// The raw stream, for tests that misbehave.
     pub stream: WebSocketStream<TcpStream>,
     waiting: VecDeque<Value>,
+    repeats: Repeats,
 }
 
 impl Socket {
@@ -41,7 +43,7 @@ impl Socket {
         tcp.set_nodelay(true).expect("a live socket");
         let url = format!("ws://{authority}/ws{query}");
         let (stream, _) = client_async(url, tcp).await.expect("a handshake");
-        Self { stream, waiting: VecDeque::new() }
+        Self { stream, waiting: VecDeque::new(), repeats: Repeats::new() }
     }
 
     /// Connects, or not.
@@ -49,7 +51,7 @@ impl Socket {
         let tcp = TcpStream::connect(authority).await.ok()?;
         tcp.set_nodelay(true).ok()?;
         let (stream, _) = client_async(format!("ws://{authority}/ws"), tcp).await.ok()?;
-        Some(Self { stream, waiting: VecDeque::new() })
+        Some(Self { stream, waiting: VecDeque::new(), repeats: Repeats::new() })
     }
 
     /// Says who it is and expects to be believed.
@@ -65,19 +67,22 @@ impl Socket {
 
     /// Sends text as it is.
     pub async fn text(&mut self, text: &str) {
+        self.repeats.saying(text);
         self.stream.send(Message::text(text)).await.expect("the socket is open");
     }
 
     /// Sends text, or says that the socket is gone.
     pub async fn try_text(&mut self, text: &str) -> Result<(), Box<dyn std::error::Error>> {
+        self.repeats.saying(text);
         Ok(self.stream.send(Message::text(text)).await?)
     }
 
     /// Sends many frames with one flush.
     pub async fn burst(&mut self, frames: impl IntoIterator<Item = Value>) {
         for frame in frames {
-            let frame = Message::text(frame.to_string());
-            self.stream.feed(frame).await.expect("the socket is open");
+            let frame = frame.to_string();
+            self.repeats.saying(&frame);
+            self.stream.feed(Message::text(frame)).await.expect("the socket is open");
         }
         self.stream.flush().await.expect("the socket is open");
     }
@@ -103,7 +108,9 @@ impl Socket {
             match self.stream.next().await {
                 Some(Ok(Message::Text(text))) => {
                     let frame = serde_json::from_str(&text).expect("frames are JSON");
-                    return Heard::Frame(frame);
+                    if !self.repeats.is_one(&text, &frame) {
+                        return Heard::Frame(frame);
+                    }
                 }
                 Some(Ok(Message::Close(close))) => {
                     return Heard::Closed(close.map(|close| close.code.into()));
