@@ -40,7 +40,7 @@ impl Default for Meters {
             save_fail: failure("save"),
             dup_db: counter!("nexo_two_phase_dup_db_total"),
             refused: counter!("nexo_two_phase_refused_total"),
-            dead: counter!("nexo_two_phase_dead_total"),
+            dead: Self::dead(),
             rescued: counter!("nexo_two_phase_rescued_total"),
             save_lag: histogram!("nexo_two_phase_save_lag_seconds"),
         }
@@ -48,6 +48,11 @@ impl Default for Meters {
 }
 
 impl Meters {
+    /// What was put aside, for whoever has no other.
+    pub(crate) fn dead() -> Counter {
+        counter!("nexo_two_phase_dead_total")
+    }
+
     /// How much waits in a shard that is looked after here.
     #[allow(clippy::cast_precision_loss, reason = "a backlog is bounded")]
     pub(crate) fn depth(shard: usize, depth: Depth) {

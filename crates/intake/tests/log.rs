@@ -185,3 +185,50 @@ async fn one_node_at_a_time_looks_after_a_shard() {
     other.leave().await;
     log.tend(0).await;
 }
+
+/// Redis read something for a node, and the answer never came there.
+#[tokio::test]
+async fn what_was_read_and_never_came_comes_again() {
+    let redis = Redis::shared();
+    let log = redis_log(redis, "lost-answer", 10).await;
+    let tenure = log.tend(0).await;
+    put(&*log, &message("bob", "c1", "words")).await;
+    assert_eq!(client_ids(&next(&*tenure, Role::Save).await), ["c1"]);
+    for id in ["c2", "c3"] {
+        put(&*log, &message("bob", id, "words")).await;
+    }
+    let (stream, owner) = ("lost-answer:accept:{0}:log", "lost-answer:accept:{0}:owner");
+    let node = redis.command(&["GET", owner]);
+    let group = ["XREADGROUP", "GROUP", "save", node.trim()];
+    let lost = redis.command(&[&group[..], &["COUNT", "1", "STREAMS", stream, ">"]].concat());
+    assert!(!lost.trim().is_empty(), "it has read it");
+    assert_eq!(client_ids(&next(&*tenure, Role::Save).await), ["c2"], "in its turn");
+    assert_eq!(client_ids(&next(&*tenure, Role::Save).await), ["c3"]);
+    assert!(next(&*tenure, Role::Save).await.is_empty(), "once");
+}
+
+/// A full Redis takes nothing more, but what is in it can be saved, which makes room.
+#[tokio::test]
+async fn a_redis_without_memory_can_be_emptied() {
+    let redis = Redis::start();
+    let log = redis_log(&redis, "full", 100).await;
+    let body = "w".repeat(10_000);
+    for number in 0..40 {
+        put(&*log, &message("bob", &format!("c{number}"), &body)).await;
+    }
+    redis.command(&["CONFIG", "SET", "maxmemory", "1mb"]);
+    assert_eq!(put(&*log, &message("bob", "more", &body)).await, Put::Full);
+    assert!(log.health().is_ok(), "it is there");
+    redis.command(&["DEL", "full:accept:{0}:owner"]); // as if nobody had looked after it
+    let tenure = log.tend(0).await;
+    let mut read = next(&*tenure, Role::Save).await;
+    assert_eq!(read.len(), 40);
+    assert!(tokio::time::timeout(WAIT, tenure.keep(&|_| {})).await.is_err(), "it is kept");
+    tenure.bury(read.remove(0), "why".into()).await.unwrap();
+    let done = read.into_iter().map(|entry| (entry, Fate::Saved)).collect();
+    tenure.done(done).await.unwrap();
+    assert_eq!(redis.command(&["XLEN", "full:accept:{0}:log"]).trim(), "0");
+    assert_eq!(redis.command(&["XLEN", "full:accept:{0}:dead"]).trim(), "1");
+    redis.command(&["CONFIG", "SET", "maxmemory", "0"]);
+    assert!(matches!(put(&*log, &message("bob", "more", &body)).await, Put::New { length: 1 }));
+}

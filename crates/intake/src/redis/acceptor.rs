@@ -144,10 +144,16 @@ async fn put(inner: &Inner, batch: Vec<Asked>) {
 
 /// Tells everybody what became of their message.
 fn tell(inner: &Inner, asked: Vec<Asked>, answer: Value) {
-    let (length, letters): (u64, Vec<u8>) = match redis::from_redis_value(answer) {
+    let answer = answer.extract_error();
+    if answer.as_ref().is_err_and(|error| error.code() == Some("OOM")) {
+        // What waits there can still be saved, and makes room.
+        return asked.into_iter().for_each(|asked| (asked.told)(Ok(Put::Full)));
+    }
+    let answer = answer.and_then(|answer| Ok(redis::from_redis_value(answer)?));
+    let (length, letters): (u64, Vec<u8>) = match answer {
         Ok(told) => told,
         Err(error) => {
-            // It answers, but not what is needed: a replica, no memory, other rights.
+            // It answers, but not what is needed: a replica, other rights.
             inner.line.close(&error.to_string());
             return refuse(inner, asked);
         }

@@ -40,6 +40,9 @@ const SAVED_MAX: usize = 50_000;
 /// About how many messages are kept that could not be saved.
 const DEAD_MAX: usize = 10_000;
 
+/// Entries that are read at a time, at most.
+const PAGE_MAX: usize = 5_000;
+
 /// Where the log is and how large it may be.
 #[derive(Clone, Debug)]
 pub struct RedisLogOptions {
@@ -66,6 +69,8 @@ struct Inner {
     is_leaving: AtomicBool,
     /// Shards looked after here.
     turns: AtomicUsize,
+    /// Entries that may be read at a time: as many as come in time.
+    page: AtomicUsize,
 }
 
 impl Inner {
@@ -108,6 +113,7 @@ impl RedisLog {
             may_put: AtomicBool::new(false),
             is_leaving: AtomicBool::new(false),
             turns: AtomicUsize::new(0),
+            page: AtomicUsize::new(PAGE_MAX),
             options,
         });
         let (queue, asked) = mpsc::unbounded_channel();

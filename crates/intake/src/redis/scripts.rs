@@ -1,4 +1,7 @@
 //! What Redis does in one act. Every script is about the keys of one shard.
+//!
+//! A Redis without memory left refuses a script that begins with a write which needs more. What
+//! empties the log therefore begins with one that needs none; only [`PUT`] is to be refused.
 
 /// Puts messages at the end of the log, unless they are there or were saved. What is noted as waiting
 /// counts only if its entry is there.
@@ -42,10 +45,10 @@ return #redis.call('XRANGE', KEYS[1], entry, entry)";
 /// Begins to look after a shard, if nobody does. Everything in it is for both groups.
 /// Keys: log, owner. Arguments: node, how long that lasts. Answers whether it is so.
 pub(super) const TAKE: &str = "
-if not redis.call('SET', KEYS[2], ARGV[1], 'NX', 'PX', ARGV[2]) then
-  if redis.call('GET', KEYS[2]) ~= ARGV[1] then return 0 end
-  redis.call('PEXPIRE', KEYS[2], ARGV[2])
-end
+local owner = redis.call('GET', KEYS[2])
+if owner and owner ~= ARGV[1] then return 0 end
+redis.call('DEL', KEYS[2])
+redis.call('SET', KEYS[2], ARGV[1], 'PX', ARGV[2])
 for _, group in ipairs({'save', 'deliver'}) do
   local made = redis.pcall('XGROUP', 'CREATE', KEYS[1], group, '0', 'MKSTREAM')
   if type(made) == 'table' and made.err and not string.find(made.err, 'BUSYGROUP') then
@@ -77,12 +80,23 @@ if claimed[1] == '0-0' then
 end
 return {claimed[1], claimed[2]}";
 
-/// Reads what nobody has read.
-/// Keys: log, owner. Arguments: node, group, how many. Answers the entries, or where the log ends.
+/// Reads what nobody has read. If the answer gets lost, it is read again: first comes what this node
+/// has read after the last entry that it knows of.
+/// Keys: log, owner. Arguments: node, group, how many, the last entry. Answers the entries, or where
+/// the log ends.
 pub(super) const READ: &str = "
 if redis.call('GET', KEYS[2]) ~= ARGV[1] then return redis.error_reply('LOST another node has it') end
-local read = redis.call('XREADGROUP', 'GROUP', ARGV[2], ARGV[1], 'COUNT', ARGV[3], 'STREAMS', KEYS[1], '>')
-if read then return read[1][2] end
+local function read(from)
+  local read = redis.call('XREADGROUP', 'GROUP', ARGV[2], ARGV[1], 'COUNT', ARGV[3], 'STREAMS', KEYS[1], from)
+  return read and read[1][2] or {}
+end
+local entries = {}
+for _, entry in ipairs(read(ARGV[4])) do
+  if entry[2] then entries[#entries + 1] = entry
+  else redis.call('XACK', KEYS[1], ARGV[2], entry[1]) end
+end
+if #entries == 0 then entries = read('>') end
+if #entries > 0 then return entries end
 local info = redis.call('XINFO', 'STREAM', KEYS[1])
 for i = 1, #info, 2 do
   if info[i] == 'last-generated-id' then return info[i + 1] end
@@ -92,8 +106,11 @@ end";
 /// Keys: log, open, saved. Arguments: how many to remember, then entry, id, `+` or `-` of each.
 pub(super) const DONE: &str = "
 local entries = {}
+for i = 2, #ARGV, 3 do entries[#entries + 1] = ARGV[i] end
+redis.pcall('XACK', KEYS[1], 'save', unpack(entries))
+redis.pcall('XACK', KEYS[1], 'deliver', unpack(entries))
+redis.call('XDEL', KEYS[1], unpack(entries))
 for i = 2, #ARGV, 3 do
-  entries[#entries + 1] = ARGV[i]
   if ARGV[i + 2] == '+' then
     redis.call('HSET', KEYS[2], ARGV[i + 1], '+')
     redis.call('RPUSH', KEYS[3], ARGV[i + 1])
@@ -101,9 +118,6 @@ for i = 2, #ARGV, 3 do
     redis.call('HDEL', KEYS[2], ARGV[i + 1])
   end
 end
-redis.pcall('XACK', KEYS[1], 'save', unpack(entries))
-redis.pcall('XACK', KEYS[1], 'deliver', unpack(entries))
-redis.call('XDEL', KEYS[1], unpack(entries))
 while redis.call('LLEN', KEYS[3]) > tonumber(ARGV[1]) do
   redis.call('HDEL', KEYS[2], redis.call('LPOP', KEYS[3]))
 end
@@ -113,11 +127,11 @@ return 1";
 /// Keys: log, open, dead. Arguments: entry, bytes, why, node, how many are kept about, and the id if it
 /// is known.
 pub(super) const BURY: &str = "
-redis.call('XADD', KEYS[3], 'MAXLEN', '~', ARGV[5], '*', 'm', ARGV[2], 'why', ARGV[3], 'node', ARGV[4])
-if ARGV[6] ~= '' then redis.call('HDEL', KEYS[2], ARGV[6]) end
 redis.pcall('XACK', KEYS[1], 'save', ARGV[1])
 redis.pcall('XACK', KEYS[1], 'deliver', ARGV[1])
 redis.call('XDEL', KEYS[1], ARGV[1])
+redis.call('XADD', KEYS[3], 'MAXLEN', '~', ARGV[5], '*', 'm', ARGV[2], 'why', ARGV[3], 'node', ARGV[4])
+if ARGV[6] ~= '' then redis.call('HDEL', KEYS[2], ARGV[6]) end
 return 1";
 
 /// Lets somebody else look after a shard.

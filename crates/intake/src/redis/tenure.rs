@@ -13,8 +13,9 @@ use tokio::time::{sleep, timeout};
 
 use super::line::script;
 use super::scripts::{BURY, CLAIM, DONE, READ, STAY};
-use super::{DEAD_MAX, Inner, SAVED_MAX};
+use super::{DEAD_MAX, Inner, PAGE_MAX, SAVED_MAX};
 use crate::log::{Away, Depth, Entry, Fate, Lost, Role, Tenure};
+use crate::meters::Meters;
 
 /// One node's turn at a shard.
 pub(super) struct Turn {
@@ -28,6 +29,8 @@ pub(super) struct Turn {
 struct Reader {
     /// Where to go on claiming what others have left; `None` once all is claimed.
     claims_from: Option<String>,
+    /// The last entry that came from Redis.
+    came: String,
     /// The last entry there was, if it is time to wait for another.
     last: Option<String>,
     /// A connection of its own, to wait on.
@@ -52,9 +55,10 @@ impl Role {
 impl Turn {
     pub(super) fn new(inner: Arc<Inner>, shard: usize) -> Self {
         inner.turns.fetch_add(1, Ordering::Relaxed);
-        let claims_from = || Some("0-0".into());
-        let reader = || Mutex::new(Reader { claims_from: claims_from(), last: None, link: None });
-        Self { inner, shard, readers: [reader(), reader()] }
+        let start = || String::from("0-0");
+        let reader =
+            || Reader { claims_from: Some(start()), came: start(), last: None, link: None };
+        Self { inner, shard, readers: [Mutex::new(reader()), Mutex::new(reader())] }
     }
 
     fn log(&self) -> String {
@@ -74,12 +78,13 @@ impl Turn {
 
     async fn read(&self, role: Role, max: usize, wait: Duration) -> Result<Vec<Entry>, Lost> {
         let mut reader = self.readers[role as usize].lock().await;
+        let max = self.inner.page.load(Ordering::Relaxed).min(max);
         while let Some(from) = reader.claims_from.take() {
             let mut cmd = self.fenced(CLAIM);
             cmd.arg(role.group()).arg(from).arg(max);
-            let (next, entries): (String, Value) = parsed(self.ask(cmd).await?)?;
+            let (next, entries): (String, Value) = parsed(self.ask_page(cmd, max).await?)?;
             reader.claims_from = Some(next).filter(|next| next != "0-0");
-            let entries = self.entries(role, entries).await?;
+            let entries = self.entries(role, entries, &mut reader.came).await?;
             if !entries.is_empty() {
                 return Ok(entries);
             }
@@ -91,7 +96,7 @@ impl Turn {
                 self.wait(&mut reader, &last, wait).await?;
                 has_waited = true;
             }
-            match self.read_new(role, max).await? {
+            match self.read_new(role, max, &mut reader.came).await? {
                 Ok(entries) => {
                     let last = entries.last().filter(|_| entries.len() < max);
                     reader.last = last.map(|entry| entry.place.clone());
@@ -106,13 +111,26 @@ impl Turn {
     }
 
     /// What nobody has read, or where the log ends.
-    async fn read_new(&self, role: Role, max: usize) -> Result<Result<Vec<Entry>, String>, Lost> {
+    async fn read_new(
+        &self,
+        role: Role,
+        max: usize,
+        came: &mut String,
+    ) -> Result<Result<Vec<Entry>, String>, Lost> {
         let mut cmd = self.fenced(READ);
-        cmd.arg(role.group()).arg(max);
-        match self.ask(cmd).await? {
-            entries @ Value::Array(_) => Ok(Ok(self.entries(role, entries).await?)),
+        cmd.arg(role.group()).arg(max).arg(&*came);
+        match self.ask_page(cmd, max).await? {
+            entries @ Value::Array(_) => Ok(Ok(self.entries(role, entries, came).await?)),
             end => Ok(Err(parsed(end)?)),
         }
+    }
+
+    /// Asks for a page of entries. One that is too large to come in time is smaller the next time.
+    async fn ask_page(&self, cmd: Cmd, max: usize) -> Result<Value, Lost> {
+        let answer = self.ask(cmd).await;
+        let page = if answer.is_ok() { (max * 2).min(PAGE_MAX) } else { (max / 2).max(1) };
+        self.inner.page.store(page, Ordering::Relaxed);
+        answer
     }
 
     /// Waits until there is something after `end`, on a connection that nobody else needs.
@@ -138,11 +156,17 @@ impl Turn {
     }
 
     /// Reads entries; those that no node of ours wrote are put aside by whoever saves.
-    async fn entries(&self, role: Role, value: Value) -> Result<Vec<Entry>, Lost> {
+    async fn entries(
+        &self,
+        role: Role,
+        value: Value,
+        came: &mut String,
+    ) -> Result<Vec<Entry>, Lost> {
         let raw: Vec<Option<(String, Vec<Vec<u8>>)>> = parsed(value)?;
         let mut entries = Vec::with_capacity(raw.len());
         for (place, fields) in raw.into_iter().flatten() {
             let bytes = fields.into_iter().nth(1).unwrap_or_default();
+            came.clone_from(&place);
             match self.inner.seal.open(&bytes) {
                 Ok(message) => entries.push(Entry { place, message }),
                 Err(_) if role == Role::Deliver => {}
@@ -155,6 +179,7 @@ impl Turn {
                         "an entry of the log is put aside",
                     );
                     self.put_aside(&place, bytes, &refusal.to_string(), &[]).await?;
+                    Meters::dead().increment(1);
                 }
             }
         }
@@ -180,7 +205,8 @@ impl Turn {
         cmd.arg(lease_ms);
         let (length, pending) = parsed(self.ask(cmd).await?)?;
         if self.shard == 0 {
-            self.inner.note_shards().await?; // Redis may have forgotten it
+            // Redis may have forgotten it. If there is no room for it, it is noted later.
+            drop(self.inner.note_shards().await);
         }
         Ok(Depth { length, pending })
     }
