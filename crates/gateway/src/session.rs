@@ -8,14 +8,14 @@ use std::time::Instant;
 use axum::extract::ws::WebSocket;
 use futures_util::{SinkExt, StreamExt};
 use nexo_chat::chat::Session as State;
-use nexo_chat::command::{Answer, Command, Event, Page, Reply};
+use nexo_chat::command::{self, Answer, Command, Page, Reply};
 use nexo_chat::ids::{ConversationId, MessageId, Millis, Seq};
 use nexo_chat::model::{Caller, Message as Stored};
 use nexo_chat::policy::delivery::is_important;
 use nexo_chat::throttle::Bucket;
 use nexo_chat::{Error, Reason};
 use nexo_wire::codes::{self, Close};
-use nexo_wire::dialect::{Decoded, Dialect, Echo, Frame, Inbound, Packet, Refused, View};
+use nexo_wire::dialect::{Decoded, Dialect, Echo, Frame, Inbound, Packet, Refused};
 
 use crate::connection::Connection;
 use crate::farewell::{Farewell, PATIENCE};
@@ -25,7 +25,7 @@ use crate::opening::{Opened, open};
 use crate::present::Present;
 use crate::pump::{Answered, Next, Pump, Saved};
 use crate::strikes::Strikes;
-use crate::unsettled::Named;
+use crate::unsettled::{Fate, Named};
 
 /// How a socket came.
 pub enum Arrival {
@@ -308,14 +308,20 @@ impl Session {
             self.is_answered(awaits);
         }
         match result {
-            Ok(reply @ Reply::Accepted(_)) => {
+            Ok(Reply::Accepted(accepted)) => {
+                let cleaned = accepted.cleaned.is_some();
+                let reply = Reply::Accepted(accepted);
                 let frame = self.dialect().reply(&reply, &self.gateway.limits, &echo, now);
                 let tell = || self.push(frame);
                 let unsettled = &self.gateway.unsettled;
-                let saved = awaits.and_then(|id| unsettled.accepted(id, &self.connection, tell));
-                if let Some(message) = saved {
-                    let settled = Event::Settled { message };
-                    self.push(self.dialect().event(&settled, View::default()));
+                match awaits.and_then(|id| unsettled.accepted(id, &self.connection, tell)) {
+                    Some(Fate::Saved(message)) => {
+                        let cleaned = cleaned && message.recalled.is_none();
+                        let saved = command::Saved { message, duplicate: false, cleaned };
+                        self.reply(&Reply::Saved(saved), &echo, now);
+                    }
+                    Some(Fate::Dropped(dropped)) => self.gateway.delivery.doubt(dropped),
+                    None => {}
                 }
                 Ok(())
             }

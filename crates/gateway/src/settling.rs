@@ -14,13 +14,15 @@ use nexo_wire::dialect::View;
 use crate::delivery::Delivery;
 use crate::outbox::Pushed;
 use crate::parcel::Parcel;
-use crate::unsettled::{Asked, Named, Told};
+use crate::unsettled::{Asked, Fate, Named, Told};
 use crate::wakes::Wakes;
 
 /// What nobody heard of for this long is looked for.
 const LOOK_AFTER_MS: u64 = 5_000;
 /// Messages looked for at a time.
 const LOOK_MAX: usize = 500;
+/// So much longer one waits where only others can know what is on its way.
+const ELSEWHERE: u64 = 10;
 
 /// Whether somebody is looking.
 #[derive(Default)]
@@ -31,7 +33,7 @@ impl Delivery {
     /// the message itself.
     pub(crate) fn settle(&self, message: &Arc<Message>, wakes: &mut Wakes) -> Vec<ConnectionId> {
         self.is_settled(message.id);
-        let knowing = self.unsettled.take(message.id, Some(message));
+        let knowing = self.unsettled.take(message.id, &Fate::Saved(Arc::clone(message)));
         if knowing.is_empty() {
             return Vec::new();
         }
@@ -48,13 +50,30 @@ impl Delivery {
     pub(crate) fn drop_known(&self, dropped: &Dropped) {
         self.is_settled(dropped.id);
         let event = Event::Dropped(dropped.clone());
-        for Told { connection, has_sent } in self.unsettled.take(dropped.id, None) {
+        let fate = Fate::Dropped(dropped.clone());
+        for Told { connection, has_sent } in self.unsettled.take(dropped.id, &fate) {
             let view = View { is_own: has_sent, ..View::default() };
             if let Some(frame) = connection.dialect.event(&event, view) {
                 connection.outbox.push_own(frame.into(), self.clock.ticks());
                 connection.outbox.wake();
             }
         }
+    }
+
+    /// A message was dropped while a send of it was not answered yet, and then that was accepted: it
+    /// is the one that was dropped, or it was put in again after that.
+    pub(crate) fn doubt(&self, dropped: Dropped) {
+        let Some(me) = self.me.upgrade() else { return };
+        self.runtime.spawn(async move {
+            let Some(intake) = me.chat.upgrade().and_then(|chat| chat.intake.clone()) else {
+                return;
+            };
+            let found = intake.whereabouts(&dropped.conversation, dropped.id).await;
+            // What cannot be found out now is looked for later.
+            if let Ok(Whereabouts::Nowhere) = found {
+                me.drop_known(&dropped);
+            }
+        });
     }
 
     fn is_settled(&self, id: MessageId) {
@@ -112,10 +131,11 @@ impl Delivery {
         let expires_ms = chat.rules.preview_ms;
         let whereabouts = match &chat.intake {
             Some(intake) => intake.whereabouts(&asked.conversation, id).await.ok()?,
-            // Other nodes accept messages, and may still have it.
+            // Other nodes accept messages, and may still have it for a while.
             None => match chat.store.message(id).await.ok()? {
                 Some(message) => Whereabouts::Saved(message),
-                None => Whereabouts::Open,
+                None if asked.age_ms < expires_ms * ELSEWHERE => Whereabouts::Open,
+                None => Whereabouts::Nowhere,
             },
         };
         match whereabouts {

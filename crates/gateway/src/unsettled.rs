@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
+use nexo_chat::command::Dropped;
 use nexo_chat::ids::{ClientMsgId, ConversationId, MessageId, Millis, UserId};
 use nexo_chat::model::Message;
 
@@ -49,8 +50,17 @@ struct Knower {
     knows: bool,
     /// Whether it is the sender's, and has to hear a refusal as such.
     has_sent: bool,
-    /// It was saved before the send was answered.
-    saved: Option<Arc<Message>>,
+    /// What became of it before the send was answered.
+    fate: Option<Fate>,
+}
+
+/// What became of a message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Fate {
+    /// It is saved.
+    Saved(Arc<Message>),
+    /// It will not be, unless it is sent again.
+    Dropped(Dropped),
 }
 
 /// Names a message.
@@ -118,24 +128,24 @@ impl Unsettled {
         state.tidy(it.id);
     }
 
-    /// A send was accepted: tells the socket so, or returns the message if it is saved by now.
-    /// Nothing else that the socket is told of it comes between.
+    /// A send was accepted: tells the socket so, unless it is saved by now; returns what became of
+    /// it meanwhile. Nothing else that the socket is told of it comes between.
     pub(crate) fn accepted(
         &self,
         id: MessageId,
         connection: &Arc<Connection>,
         tell: impl FnOnce(),
-    ) -> Option<Arc<Message>> {
+    ) -> Option<Fate> {
         let mut state = self.state();
         let knower = state.find(id, connection)?;
         knower.asked = knower.asked.saturating_sub(1);
-        let saved = knower.saved.clone();
-        if saved.is_none() {
+        let fate = if knower.asked == 0 { knower.fate.take() } else { knower.fate.clone() };
+        if !matches!(fate, Some(Fate::Saved(_))) {
             knower.knows = true;
             tell();
         }
         state.tidy(id);
-        saved
+        fate
     }
 
     /// A send was answered otherwise.
@@ -149,7 +159,7 @@ impl Unsettled {
 
     /// The sockets that know a message, which are about to be told what became of it. Those whose
     /// send is not answered yet hear it as the answer.
-    pub(crate) fn take(&self, id: MessageId, saved: Option<&Arc<Message>>) -> Vec<Told> {
+    pub(crate) fn take(&self, id: MessageId, fate: &Fate) -> Vec<Told> {
         if !self.is_used() {
             return Vec::new();
         }
@@ -162,7 +172,7 @@ impl Unsettled {
         let mut told = Vec::new();
         for knower in state.messages.get_mut(&id).into_iter().flat_map(|it| &mut it.sockets) {
             if knower.asked > 0 {
-                knower.saved = saved.cloned();
+                knower.fate = Some(fate.clone());
             }
             if std::mem::take(&mut knower.knows)
                 && let Some(connection) = knower.socket.upgrade()
@@ -242,7 +252,7 @@ impl State {
 impl Knower {
     fn new(connection: &Arc<Connection>) -> Self {
         let socket = Arc::downgrade(connection);
-        Self { socket, asked: 0, knows: false, has_sent: false, saved: None }
+        Self { socket, asked: 0, knows: false, has_sent: false, fate: None }
     }
 
     fn is(&self, connection: &Arc<Connection>) -> bool {

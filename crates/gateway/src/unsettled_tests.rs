@@ -40,7 +40,11 @@ fn named(it: &Message) -> Named<'_> {
 }
 
 fn told(unsettled: &Unsettled, it: &Arc<Message>) -> Vec<u64> {
-    unsettled.take(it.id, Some(it)).iter().map(|told| told.connection.id.0).collect()
+    unsettled
+        .take(it.id, &Fate::Saved(Arc::clone(it)))
+        .iter()
+        .map(|told| told.connection.id.0)
+        .collect()
 }
 
 #[test]
@@ -64,8 +68,23 @@ fn who_is_not_answered_yet_hears_it_as_the_answer() {
     unsettled.ask(&named(&it), &sender, Millis(1));
     assert!(told(&unsettled, &it).is_empty());
     let saved = unsettled.accepted(it.id, &sender, || panic!("it is saved"));
-    assert_eq!(saved, Some(Arc::clone(&it)));
+    assert_eq!(saved, Some(Fate::Saved(Arc::clone(&it))));
     assert!(unsettled.state().messages.is_empty(), "nothing is left behind");
+}
+
+#[test]
+fn who_is_accepted_after_it_was_dropped_knows_both() {
+    let (unsettled, it, sender) = (Unsettled::default(), message(), socket(1));
+    unsettled.ask(&named(&it), &sender, Millis(1));
+    let Message { id, conversation, sender: from, client_id, .. } = (*it).clone();
+    let reason = nexo_chat::Reason::NotGroupMember;
+    let dropped = Dropped { id, conversation, sender: from, client_id, reason, at: Millis(2) };
+    let fate = Fate::Dropped(dropped);
+    assert!(unsettled.take(it.id, &fate).is_empty());
+    let mut said = 0;
+    assert_eq!(unsettled.accepted(it.id, &sender, || said += 1), Some(fate));
+    assert_eq!(said, 1);
+    assert_eq!(told(&unsettled, &it), [1], "it may have been sent again");
 }
 
 #[test]

@@ -26,6 +26,19 @@ struct State {
 struct Holding {
     message: Arc<Accepted>,
     looked_at: Millis,
+    /// Whether its sender was told so: until then another answer may come, and it is not looked for.
+    is_accepted: bool,
+    /// How often it could not be saved while others were.
+    tries: u32,
+    /// How many others were saved when it last could not be.
+    failed_at: Option<u64>,
+}
+
+impl Holding {
+    fn new(message: &Arc<Accepted>, now: Millis) -> Self {
+        let message = Arc::clone(message);
+        Self { message, looked_at: now, is_accepted: false, tries: 0, failed_at: None }
+    }
 }
 
 /// Whether a message is held.
@@ -56,10 +69,9 @@ impl Held {
         state.bytes += message.bytes();
         let conversation = message.draft.conversation.clone();
         state.places.insert(message.id, conversation.clone());
-        let holding = Holding { message: Arc::clone(message), looked_at: now };
         let holdings = state.conversations.entry(conversation).or_default();
         let before = holdings.back().map(|holding| holding.message.id);
-        holdings.push_back(holding);
+        holdings.push_back(Holding::new(message, now));
         Holds::Now(before)
     }
 
@@ -77,14 +89,24 @@ impl Held {
         state.bytes -= removed.map_or(0, |it| it.message.bytes());
     }
 
-    /// Lets a message be looked for at once.
-    pub fn hurry(&self, id: MessageId) {
-        let mut state = self.state();
-        let Some(conversation) = state.places.get(&id).cloned() else { return };
-        let holding = state.conversations.get_mut(&conversation).into_iter().flatten();
-        for it in holding.filter(|it| it.message.id == id) {
-            it.looked_at = Millis(0);
+    /// A message is accepted; it is looked for at once, or after a while.
+    pub fn accept(&self, id: MessageId, at_once: bool) {
+        if let Some(it) = self.state().find(id) {
+            it.is_accepted = true;
+            if at_once {
+                it.looked_at = Millis(0);
+            }
         }
+    }
+
+    /// A message could not be saved, and so many others were by now. Tells how often that was so
+    /// while others were saved in between.
+    pub fn failed(&self, id: MessageId, saved: u64) -> u32 {
+        let mut state = self.state();
+        let Some(it) = state.find(id) else { return 0 };
+        it.tries += u32::from(it.failed_at.is_some_and(|then| saved > then));
+        it.failed_at = Some(saved);
+        it.tries
     }
 
     /// Whether it is held.
@@ -104,15 +126,25 @@ impl Held {
         holding.iter().take(upto).map(|it| Arc::clone(&it.message)).collect()
     }
 
-    /// Up to `limit` messages that were not looked for since a while; they count as looked for.
+    /// Up to `limit` accepted messages that were not looked for since a while; they count as looked
+    /// for.
     pub fn due(&self, now: Millis, after_ms: u64, limit: usize) -> Vec<Arc<Accepted>> {
         let mut state = self.state();
         let all = state.conversations.values_mut().flatten();
-        let due = all.filter(|it| now.since(it.looked_at) >= after_ms).take(limit);
+        let is_due = |it: &&mut Holding| it.is_accepted && now.since(it.looked_at) >= after_ms;
+        let due = all.filter(is_due).take(limit);
         due.map(|it| {
             it.looked_at = now;
             Arc::clone(&it.message)
         })
         .collect()
+    }
+}
+
+impl State {
+    fn find(&mut self, id: MessageId) -> Option<&mut Holding> {
+        let conversation = self.places.get(&id)?;
+        let holding = self.conversations.get_mut(conversation)?;
+        holding.iter_mut().find(|it| it.message.id == id)
     }
 }

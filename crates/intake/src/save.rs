@@ -23,8 +23,6 @@ use crate::two_phase::Shared;
 const BATCHES_MAX: usize = 8;
 /// How long the next ones wait for the last ones.
 const READ_EVERY: Duration = Duration::from_millis(20);
-/// How long a conversation fails before it is believed to be its own fault, if nothing else is saved.
-const ALONE: Duration = Duration::from_secs(30);
 const PAUSE_MIN: Duration = Duration::from_millis(50);
 const PAUSE_MAX: Duration = Duration::from_secs(5);
 /// How often one looks whether the store is back.
@@ -60,10 +58,9 @@ async fn finishing(
 struct Queue {
     entries: VecDeque<Entry>,
     is_running: bool,
-    /// How often its first one failed although the store works.
+    /// How often its first one failed while others were saved.
     tries: u32,
     pause: Duration,
-    failing_since: Option<Instant>,
 }
 
 /// What became of a run.
@@ -71,7 +68,7 @@ struct Ran {
     conversation: ConversationId,
     count: usize,
     result: Result<Vec<Appended>, StoreError>,
-    /// Runs saved before it began.
+    /// What was saved here before it began.
     before: u64,
     /// Whether it is the first try.
     is_fresh: bool,
@@ -90,8 +87,6 @@ struct Saver<'a> {
     fresh: usize,
     /// Whether the last read was as large as it may be.
     has_more: bool,
-    /// Runs saved.
-    saved: u64,
 }
 
 impl<'a> Saver<'a> {
@@ -111,7 +106,6 @@ impl<'a> Saver<'a> {
             stuck: 0,
             fresh: 0,
             has_more: false,
-            saved: 0,
         }
     }
 
@@ -184,7 +178,8 @@ impl<'a> Saver<'a> {
         let max = if queue.pause.is_zero() { fits } else { 1 };
         let run = queue.entries.iter().take(max);
         let drafts: Vec<_> = run.map(|entry| entry.message.draft.clone()).collect();
-        let (count, pause, before, shared) = (drafts.len(), queue.pause, self.saved, self.shared);
+        let (count, pause, shared) = (drafts.len(), queue.pause, self.shared);
+        let before = shared.saved();
         let is_fresh = pause.is_zero();
         self.fresh += usize::from(is_fresh);
         queue.is_running = true;
@@ -210,9 +205,8 @@ impl<'a> Saver<'a> {
         }
         match result {
             Ok(outcomes) => {
-                self.saved += 1;
                 self.waiting -= count;
-                (queue.tries, queue.pause, queue.failing_since) = (0, Duration::ZERO, None);
+                (queue.tries, queue.pause) = (0, Duration::ZERO);
                 let entries: Vec<Entry> = queue.entries.drain(..count).collect();
                 for (entry, outcome) in entries.into_iter().zip(outcomes) {
                     let fate = settled(self.shared, &entry, &outcome);
@@ -224,17 +218,12 @@ impl<'a> Saver<'a> {
             Err(error) => {
                 self.shared.meters.save_fail.increment(1);
                 queue.pause = (queue.pause * 2).clamp(PAUSE_MIN, PAUSE_MAX);
-                // Nothing is wrong with it as long as nothing else can be saved either. Where nothing
-                // else comes, a store that says it is well is believed after a while.
-                let since = *queue.failing_since.get_or_insert_with(Instant::now);
-                let is_alone = since.elapsed() > ALONE && self.shared.store.health().is_ok();
-                if self.saved > before || is_alone {
-                    queue.tries += 1;
-                }
+                // Nothing is wrong with it as long as nothing else could be saved either.
+                queue.tries += u32::from(self.shared.saved() > before);
                 if queue.tries >= self.shared.options.tries_max
                     && let Some(entry) = queue.entries.pop_front()
                 {
-                    (queue.tries, queue.pause, queue.failing_since) = (0, Duration::ZERO, None);
+                    (queue.tries, queue.pause) = (0, Duration::ZERO);
                     self.waiting -= 1;
                     bury(self.shared, self.tenure, entry, &error).await?;
                 }

@@ -18,7 +18,7 @@ use nexo_chat::store::{Appended, Store, StoreError, Stored};
 use tokio::runtime::Builder;
 use tokio::sync::{oneshot, watch};
 
-use crate::accepted::{Accepted, run_length};
+use crate::accepted::{Accepted, run_length, shard};
 use crate::held::{Held, Holds};
 use crate::log::{Away, Log, Put};
 use crate::meters::Meters;
@@ -27,6 +27,8 @@ use crate::{rescue, tend};
 
 /// How long the end looks for what was accepted.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// Conversations that share no lock.
+const TURNS: usize = 64;
 
 /// What the workers share.
 pub(crate) struct Shared {
@@ -39,6 +41,10 @@ pub(crate) struct Shared {
     pub(crate) meters: Meters,
     /// Entries that were read to be saved, in the shards looked after here.
     pub(crate) pending: AtomicU64,
+    /// Messages saved: as long as there are more and more, the store works.
+    saved: AtomicU64,
+    /// Held while a message gets its place here and in the log, by conversation: both are the same.
+    turns: [Mutex<()>; TURNS],
 }
 
 /// Two-phase acknowledgement.
@@ -76,8 +82,18 @@ impl TwoPhase {
         options: Options,
     ) -> Arc<Self> {
         let (held, meters) = (Held::default(), Meters::default());
-        let pending = AtomicU64::new(0);
-        let shared = Shared { log, store, bus, clock, options, held, meters, pending };
+        let shared = Shared {
+            log,
+            store,
+            bus,
+            clock,
+            options,
+            held,
+            meters,
+            pending: AtomicU64::new(0),
+            saved: AtomicU64::new(0),
+            turns: std::array::from_fn(|_| Mutex::default()),
+        };
         Arc::new(Self { shared: Arc::new(shared), workers: Mutex::default() })
     }
 
@@ -112,8 +128,8 @@ impl TwoPhase {
     pub async fn stop(&self) {
         // What the log lost a moment ago is only here.
         let all = self.shared.held.due(Millis(u64::MAX), 0, usize::MAX);
-        let rescued = tokio::time::timeout(PATIENCE, rescue::look(&self.shared, all)).await;
-        if !matches!(rescued, Ok(Ok(()))) {
+        let rescued = tokio::time::timeout(PATIENCE, rescue::last_look(&self.shared, all)).await;
+        if rescued.is_err() {
             tracing::warn!(target: "nexo::intake", "not all that was accepted could be looked for");
         }
         self.shared.log.leave().await;
@@ -138,10 +154,11 @@ impl Shared {
             return Box::pin(std::future::ready(Err(busy)));
         }
         let mut drafts: Vec<Draft> = run.iter().map(|it| it.draft.clone()).collect();
-        // The last one may have been saved meanwhile, or have the same name and other words: the
-        // store knows.
-        drafts.pop();
-        drafts.push(message.draft.clone());
+        // The last one may have been saved meanwhile, or what is held has the same name and other
+        // words: the store knows what to say then.
+        if run.last().is_none_or(|held| held.fingerprint != message.fingerprint) {
+            drafts.push(message.draft.clone());
+        }
         self.store.append_run(was_accepted(), drafts)
     }
 
@@ -155,12 +172,13 @@ impl Shared {
         match put {
             Ok(Put::New { length }) => {
                 self.meters.accepted.increment(1);
+                self.held.accept(message.id, false);
                 Next::Accepted { length }
             }
             Ok(Put::Again) => {
                 if is_new {
                     // Somebody else accepted it, and it may have been saved a moment ago.
-                    self.held.hurry(message.id);
+                    self.held.accept(message.id, true);
                 }
                 Next::Accepted { length: 0 }
             }
@@ -195,7 +213,10 @@ impl Shared {
     /// Tells everybody who knows a message what became of it, unless the store did.
     pub(crate) fn tell(&self, message: &Accepted, outcome: &Appended) {
         let reason = match outcome {
-            Appended::Stored(_) => return self.settled(message.id),
+            Appended::Stored(_) => {
+                self.saved.fetch_add(1, Ordering::Relaxed);
+                return self.settled(message.id);
+            }
             Appended::Duplicate(stored) => {
                 self.meters.dup_db.increment(1);
                 self.bus.publish(Event::Settled { message: Arc::clone(stored) });
@@ -240,6 +261,11 @@ impl Shared {
         self.held.remove(id);
     }
 
+    /// How many messages were saved here so far.
+    pub(crate) fn saved(&self) -> u64 {
+        self.saved.load(Ordering::Relaxed)
+    }
+
     /// The log is asked first: what leaves it is saved by then.
     pub(crate) async fn whereabouts(
         &self,
@@ -262,6 +288,8 @@ impl Intake for TwoPhase {
     fn take(&self, _permit: Permit, draft: Draft) -> Stored<'static, Taken> {
         let shared = Arc::clone(&self.shared);
         let message = Arc::new(Accepted::new(draft));
+        let turn = shard(&message.draft.conversation, TURNS);
+        let turn = self.shared.turns[turn].lock().unwrap_or_else(PoisonError::into_inner);
         // Before it is in the log: it may be saved before the log has answered.
         let (is_new, after) = match shared.held.add(&message, shared.clock.ticks()) {
             Holds::Now(after) => (true, after),
@@ -279,6 +307,7 @@ impl Intake for TwoPhase {
             drop(sender.send(next)); // whoever asked may be gone, which undoes nothing
         });
         shared.log.put(Arc::clone(&message), after, told);
+        drop(turn);
         Box::pin(async move {
             let gone = || StoreError::Unavailable("the server is going down".into());
             let (next, written) = receiver.await.map_err(|_| gone())?;

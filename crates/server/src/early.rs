@@ -37,7 +37,7 @@ enum Before {
 
 impl Before {
     async fn of(log: &RedisLog) -> Result<Self, Away> {
-        Ok(log.recorded().await?.map_or(Self::Nothing, Self::Shards))
+        Ok(log.recorded(SHARDS_MAX).await?.map_or(Self::Nothing, Self::Shards))
     }
 }
 

@@ -39,6 +39,26 @@ async fn has_place(socket: &mut Socket, client_id: &str) {
 /// Nothing can be saved for as long as somebody else holds the conversations.
 const CONVERSATIONS: &str = "SELECT id FROM conversations FOR UPDATE";
 
+/// Whichever comes first, `accepted` or `saved`, tells the sender what everybody else sees.
+#[tokio::test(flavor = "multi_thread")]
+async fn replaced_words_are_told_with_the_first_answer() {
+    let words = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(words.path(), "darn\n").unwrap();
+    let path = words.path().to_str().unwrap();
+    let server = setup().nodes(0).with("NEXO_MESSAGES__WORDS_FILE", path).start();
+    let [alice, _bob] = server.people(["alice", "bob"]).await;
+    let mut a = connect(&server.http, &alice).await;
+    a.burst((0..200).map(|number| chat("bob", &format!("c{number}"), "darn it"))).await;
+    for number in 0..200 {
+        let id = format!("c{number}");
+        let first = a.find(|it| it["clientMsgId"] == *id, &id).await;
+        assert_eq!(first["body"], "*** it", "{first}");
+        if first["ackType"] == "accepted" {
+            ack(&mut a, "saved", &id).await;
+        }
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn accepted_comes_first_and_saved_follows() {
     let server = setup().nodes(0).start();

@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use nexo_bus::{Addresses, BadOptions, NodeId, RedisOptions};
+use nexo_bus::{Addresses, BadOptions, Lot, NodeId, RedisOptions};
 use nexo_chat::Boxed;
 use nexo_chat::ids::{ConversationId, MessageId};
 use redis::Value;
@@ -129,13 +129,25 @@ impl RedisLog {
         timeout(limit, self.inner.line.is_open()).await.is_ok()
     }
 
-    /// How many shards there were when messages were last accepted; `None` if none ever was.
-    pub async fn recorded(&self) -> Result<Option<usize>, Away> {
-        let key = self.inner.names.shards();
-        let mut cmd = redis::cmd("GET");
-        cmd.arg(&key);
-        let value = self.inner.line.ask(&key, cmd).await?;
-        redis::from_redis_value(value).map_err(|error| Away(error.to_string()))
+    /// How many shards there were when messages were last accepted; `None` if none ever was. Of
+    /// `shards_max`, those count too in which something waits: while nodes come back one by one
+    /// with fewer, others still use more.
+    pub async fn recorded(&self, shards_max: usize) -> Result<Option<usize>, Away> {
+        let (key, mut lot) = (self.inner.names.shards(), Lot::default());
+        let ask = |command: &str, key: &str| {
+            let mut cmd = redis::cmd(command);
+            cmd.arg(key);
+            cmd
+        };
+        lot.push(&key, ask("GET", &key));
+        for log in (0..shards_max).map(|shard| self.inner.names.log(shard)) {
+            lot.push(&log, ask("XLEN", &log));
+        }
+        let mut answers = self.inner.line.run(lot).await?.into_iter();
+        let recorded: Option<usize> = parsed(answers.next().unwrap_or(Value::Nil))?;
+        let lengths = answers.map(parsed::<usize>).collect::<Result<Vec<_>, _>>()?;
+        let in_use = lengths.iter().rposition(|length| *length > 0).map(|last| last + 1);
+        Ok(recorded.max(in_use))
     }
 
     /// From now on messages are put in, if any are accepted; notes how many shards they are in.

@@ -204,6 +204,7 @@ pub(super) async fn run_refuses(opener: Arc<dyn Opener>) {
         draft("alice", "bob", "known", "known"),
         draft("alice", "bob", "known", "other words"),
         draft("alice", "bob", "new", "new"),
+        draft("alice", "bob", "new", "other words"),
         draft("bob", "alice", "last", "last"),
     ];
     let outcomes = store.append_run(Permit::for_tests(), run).await.unwrap();
@@ -211,7 +212,8 @@ pub(super) async fn run_refuses(opener: Arc<dyn Opener>) {
     assert_eq!(outcomes[1], Appended::Duplicate(known));
     assert_eq!(outcomes[2], Appended::Conflict);
     assert!(matches!(&outcomes[3], Appended::Duplicate(it) if it.seq == Seq(2)), "{outcomes:?}");
-    assert!(matches!(&outcomes[4], Appended::Stored(it) if it.seq == Seq(3)), "{outcomes:?}");
+    assert_eq!(outcomes[4], Appended::Conflict, "of one that came with it, too");
+    assert!(matches!(&outcomes[5], Appended::Stored(it) if it.seq == Seq(3)), "{outcomes:?}");
 }
 
 pub(super) async fn dropped_append(opener: Arc<dyn Opener>) {
