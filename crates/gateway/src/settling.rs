@@ -86,6 +86,9 @@ impl Delivery {
     pub(crate) fn preview(&self, event: &Event, wakes: &mut Wakes) {
         let Event::Preview { message, origin } = event else { return };
         let Some((a, b)) = message.conversation.pair() else { return };
+        if self.recalls.without_text(message).is_some() {
+            return; // its sender says again what they took back: it was saved before
+        }
         let now = self.clock.ticks();
         let mut parcel = Parcel::new(event, Way::Push, now, &self.measures);
         let Message { id, conversation, sender, client_id, .. } = &**message;

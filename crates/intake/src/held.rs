@@ -148,3 +148,54 @@ impl State {
         holding.iter_mut().find(|it| it.message.id == id)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use nexo_chat::ids::{ClientMsgId, UserId};
+    use nexo_chat::model::{Content, Draft};
+
+    use super::*;
+
+    fn message(client_id: &str) -> Arc<Accepted> {
+        let (ann, bob) = (UserId::parse("ann").unwrap(), UserId::parse("bob").unwrap());
+        Arc::new(Accepted::new(Draft {
+            conversation: ConversationId::private(&ann, &bob),
+            sender: ann,
+            client_id: ClientMsgId::parse(client_id).unwrap(),
+            content: Content::text("words"),
+            cleaned: None,
+            sent_at: Millis(1),
+            origin: None,
+            marks_read: true,
+        }))
+    }
+
+    #[test]
+    fn only_what_was_accepted_is_looked_for() {
+        let (held, [a, b, c]) = (Held::default(), ["a", "b", "c"].map(message));
+        assert_eq!(held.add(&a, Millis(10)), Holds::Now(None));
+        assert_eq!(held.add(&b, Millis(10)), Holds::Now(Some(a.id)));
+        assert_eq!(held.add(&c, Millis(10)), Holds::Now(Some(b.id)));
+        assert_eq!(held.add(&b, Millis(10)), Holds::Already);
+        held.accept(a.id, false);
+        held.accept(c.id, true);
+        let due = |now| held.due(Millis(now), 5, 9).iter().map(|it| it.id).collect::<Vec<_>>();
+        assert_eq!(due(11), [c.id], "at once");
+        assert_eq!(due(15), [a.id]);
+        assert!(due(15).is_empty(), "it counts as looked for");
+        assert_eq!(held.up_to(&b), [Arc::clone(&a), Arc::clone(&b)]);
+        held.remove(a.id);
+        assert_eq!(held.up_to(&c), [b, c]);
+    }
+
+    /// A store that saves nothing gives no reason to give anything up.
+    #[test]
+    fn a_failure_counts_if_others_were_saved_in_between() {
+        let (held, it) = (Held::default(), message("a"));
+        held.add(&it, Millis(1));
+        let tries: Vec<u32> = [7, 7, 7, 8, 8, 10].map(|saved| held.failed(it.id, saved)).into();
+        assert_eq!(tries, [0, 0, 0, 1, 1, 2]);
+        held.remove(it.id);
+        assert_eq!(held.failed(it.id, 11), 0, "it is not held any more");
+    }
+}
