@@ -12,6 +12,10 @@ use crate::prefix::Prefix;
 use crate::types::{Address, Change, Message, Receive};
 use crate::unplaced::Unplaced;
 
+/// A conversation that began while we were signed in here is taken from its beginning, up to this
+/// length.
+const SHORT: u64 = 200;
+
 /// A head as HTTP tells it.
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct Head {
@@ -93,19 +97,24 @@ impl Conversation {
         self.hold(ready)
     }
 
-    /// Where a conversation that is new to this device starts: with what nobody has received yet, and
-    /// at least with its last message. What is older is loaded when somebody looks.
-    pub(crate) fn begin_at_if_new(&mut self, head: &Head) -> Vec<Arc<Message>> {
+    /// Where a conversation that is new to this device starts. If the device has just come: with what
+    /// nobody has received yet, and at least with its last message; what is older is history, loaded
+    /// when somebody looks. If it was signed in here before, everything is news.
+    pub(crate) fn begin_at_if_new(&mut self, head: &Head, is_first: bool) -> Vec<Arc<Message>> {
         if self.has_begun {
             return Vec::new();
         }
-        let unseen = head.delivered_seq.min(head.max_seq.saturating_sub(1));
-        let after = unseen.max(head.min_seq.saturating_sub(1));
-        self.old_up_to = head.delivered_seq;
-        let few = head.change_seq < head.min_change_seq + 100;
-        let is_new = head.delivered_seq < head.min_seq && few;
+        let start = head.min_seq.saturating_sub(1);
         let first_change = head.min_change_seq.saturating_sub(1);
-        self.begin(after, if is_new { first_change } else { head.change_seq })
+        if !is_first && head.max_seq.saturating_sub(start) <= SHORT {
+            self.old_up_to = start;
+            return self.begin(start, first_change);
+        }
+        self.old_up_to = head.delivered_seq;
+        let unseen = head.delivered_seq.min(head.max_seq.saturating_sub(1));
+        let few = head.change_seq < head.min_change_seq.saturating_add(SHORT);
+        let is_new = head.delivered_seq <= start && few;
+        self.begin(unseen.max(start), if is_new { first_change } else { head.change_seq })
     }
 
     /// Takes a message and returns those that are now in order, itself or more.

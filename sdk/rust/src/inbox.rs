@@ -115,12 +115,12 @@ impl Desk {
         }
     }
 
-    /// Compares with what the server has.
-    pub(crate) fn hear_heads(&mut self, heads: &[Head]) {
+    /// Compares with what the server has; for the first time when the device has just come.
+    pub(crate) fn hear_heads(&mut self, heads: &[Head], is_first: bool) {
         for head in heads {
             let id = &head.conversation_id;
             let conversation = self.open(id);
-            let begun = conversation.begin_at_if_new(head);
+            let begun = conversation.begin_at_if_new(head, is_first);
             let ready = conversation.hear_head(head);
             self.tell_all(id, begun);
             self.tell_all(id, ready);

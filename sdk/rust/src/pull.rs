@@ -34,14 +34,15 @@ struct Pulled {
     max_seq: u64,
 }
 
-/// Compares every conversation with what the server has.
-pub(crate) async fn heads(inside: &Inside, sign_in: &SignIn) -> Result<(), Error> {
+/// Compares every conversation with what the server has; for the first time when the device has just
+/// come.
+pub(crate) async fn heads(inside: &Inside, sign_in: &SignIn, is_first: bool) -> Result<(), Error> {
     let mut cursor = None;
     loop {
         let mut query = vec![("limit", HEADS_PAGE)];
         query.extend(cursor.as_deref().map(|cursor| ("cursor", cursor)));
         let page: HeadsPage = sign_in.ask(Ask::get("/conversation/heads", &query)).await?;
-        inside.ask(move |desk| desk.hear_heads(&page.heads)).await?;
+        inside.ask(move |desk| desk.hear_heads(&page.heads, is_first)).await?;
         cursor = page.next_cursor.filter(|_| page.has_more);
         if cursor.is_none() {
             return Ok(());

@@ -255,13 +255,13 @@ impl Desk {
 
 /// Before the first connection: the conversations there are.
 pub(crate) async fn first(inside: &Inside, sign_in: &SignIn) -> Result<(), Error> {
-    pull::heads(inside, sign_in).await?;
+    pull::heads(inside, sign_in, true).await?;
     pull::names(inside, sign_in).await
 }
 
 /// Compares, and learns names. The first time on a connection also asks for what is missing.
 async fn review(inside: &Inside, sign_in: &SignIn, is_first: bool) -> Result<(), Error> {
-    pull::heads(inside, sign_in).await?;
+    pull::heads(inside, sign_in, false).await?;
     if is_first {
         inside.ask(Desk::resend).await?;
         // It also tells how far others have read. A line that breaks often does not ask for it often.

@@ -43,6 +43,17 @@ fn serve(fake: &Fake, max: u64) {
     });
 }
 
+/// Heads say that there are so many, all of them received by some device.
+fn serve_head(fake: &Fake, max: u64, read: u64, unread: u64) {
+    let head = json!({ "conversation_id": ID, "min_seq": 1, "max_seq": max, "delivered_seq": max,
+        "read_seq": read, "min_change_seq": 1, "change_seq": 0, "unread_count": unread,
+        "is_active": true, "is_pinned": false, "recv_msg_opt": 0, "updated_at": 1 });
+    fake.answer("/conversation/heads", move |_| {
+        (200, json!({ "heads": [head], "has_more": false }))
+    });
+    serve(fake, max);
+}
+
 async fn seqs(client: &Client) -> Vec<u64> {
     client.messages(ID).await.unwrap().iter().map(|one| one.seq).collect()
 }
@@ -148,16 +159,24 @@ async fn a_recall_is_applied_at_once_even_before_the_message() {
 #[tokio::test]
 async fn unread_on_a_fresh_device_is_the_count_of_the_server_though_only_the_end_is_here() {
     let fake = Fake::start().await;
-    let head = json!({ "conversation_id": ID, "min_seq": 1, "max_seq": 100, "delivered_seq": 100,
-        "read_seq": 50, "min_change_seq": 1, "change_seq": 0, "unread_count": 40, "is_active": true,
-        "is_pinned": false, "recv_msg_opt": 0, "updated_at": 1 });
-    fake.answer("/conversation/heads", move |_| {
-        (200, json!({ "heads": [head], "has_more": false }))
-    });
-    serve(&fake, 100);
+    serve_head(&fake, 100, 50, 40);
     let me = fake.person(|_| {}).await;
     until("the last", async || seqs(&me).await == [100]).await;
     assert_eq!(me.conversation(ID).await.unwrap().unwrap().unread, 40);
     assert_eq!(me.load_older(ID, 150).await.unwrap().len(), 99);
     assert_eq!(seqs(&me).await, (1..=100).collect::<Vec<_>>());
+}
+
+#[tokio::test]
+async fn a_conversation_that_began_while_we_were_away_is_told_from_its_beginning() {
+    let fake = Fake::start().await;
+    let me = fake.person(|_| {}).await;
+    let heard = record(&me);
+    // Another device of ours has received it all; here it is news.
+    serve_head(&fake, 3, 0, 3);
+    fake.end(None);
+    until("all", async || seqs(&me).await == [1, 2, 3]).await;
+    let wanted = [1, 2, 3].map(|seq| format!("text {seq} Received"));
+    until("told", async || picked(&heard, told) == wanted).await;
+    assert_eq!(me.conversation(ID).await.unwrap().unwrap().unread, 3);
 }
