@@ -112,7 +112,8 @@ impl Client {
     pub async fn resume(&self) -> Result<bool, Error> {
         let sign_in = self.0.sign_in.clone();
         let resume = move |core: &mut Core| {
-            if core.desk.is_some() {
+            // The desk of a sign-in that has ended stays, so that what was said can be looked at.
+            if core.desk.is_some() && sign_in.user_id().is_some() {
                 return true;
             }
             let found = sign_in.resume();

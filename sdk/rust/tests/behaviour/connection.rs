@@ -62,6 +62,7 @@ async fn forty_four_xx_does_not_come_back() {
         assert_eq!(fake.connections(), 1);
         // The sign-in is over, or the client is wrong and the sign-in good.
         assert_eq!(me.me().is_some(), code == 4404);
+        assert_eq!(me.resume().await.unwrap(), code == 4404);
     }
 }
 

@@ -71,6 +71,7 @@ async fn signing_out_and_a_new_password_end_it_everywhere_at_once() {
     one.logout().await.unwrap();
     assert_eq!(one.state(), State::SignedOut { reason: None });
     assert_eq!((one.me(), two.state()), (None, State::Online));
+    assert!(!one.resume().await.unwrap());
     let refusal = one.send(Target::to("bob"), "?").await.unwrap_err();
     assert_eq!(refusal.reason(), Some(Reason::MissingToken));
     two.change_password(PASSWORD, "password-2").await.unwrap();
