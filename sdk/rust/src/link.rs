@@ -152,7 +152,7 @@ impl Core {
             AfterClose::GiveUp => {
                 let reason = Reason::of(&word).unwrap_or(Reason::SessionInvalid);
                 if reason.ends_session() {
-                    self.sign_in.end(None);
+                    self.sign_in.end(Some(reason));
                 }
                 self.ended(reason); // if the sign-in is good, the client is not
             }

@@ -49,6 +49,9 @@ pub(crate) struct SignIn(Arc<Inner>);
 
 struct Inner {
     tokens: Mutex<Option<Tokens>>,
+    /// The refresh token of a sign-in from which we were kicked. It may still be in the store, and does
+    /// not come back from there by itself.
+    kicked: Mutex<Option<String>>,
     /// Held while a refresh is on its way: whoever asks meanwhile waits for the same answer.
     renewing: tokio::sync::Mutex<()>,
     http: Http,
@@ -58,17 +61,20 @@ struct Inner {
 
 impl SignIn {
     pub(crate) fn new(http: Http, store: Keeper, jobs: Jobs) -> Self {
-        let (tokens, renewing) = (Mutex::default(), tokio::sync::Mutex::default());
-        Self(Arc::new(Inner { tokens, renewing, http, store, jobs }))
+        let (tokens, kicked) = (Mutex::default(), Mutex::default());
+        let renewing = tokio::sync::Mutex::default();
+        Self(Arc::new(Inner { tokens, kicked, renewing, http, store, jobs }))
     }
 
     pub(crate) fn user_id(&self) -> Option<String> {
         self.tokens().as_ref().map(|tokens| tokens.user_id.clone())
     }
 
-    /// Takes the sign-in of an earlier run, if there is one.
+    /// Takes the sign-in of an earlier run, if there is one that has not ended here.
     pub(crate) fn resume(&self) -> bool {
+        let kicked = self.kicked().clone();
         let kept: Option<Tokens> = self.0.store.get(KEY);
+        let kept = kept.filter(|kept| kicked.as_ref() != Some(&kept.refresh_token));
         let found = kept.is_some();
         if found {
             *self.tokens() = kept;
@@ -101,9 +107,8 @@ impl SignIn {
             let token = self.renew(&token).await?;
             return self.0.http.ask(&ask, Some(&token)).await;
         }
-        // A late answer about an earlier sign-in says nothing about this one.
-        if error.reason.ends_session() && self.is_current(&token) {
-            self.end(Some(error.reason));
+        if error.reason.ends_session() {
+            self.end_of(&token, error.reason);
         }
         Err(Error::Refused(error))
     }
@@ -129,7 +134,7 @@ impl SignIn {
             Ok(grant) => self.take(grant),
             Err(error) if error.reason() == Some(Reason::InvalidRefreshToken) => {
                 self.take_from_another(&used).ok_or_else(|| {
-                    self.end(error.reason());
+                    self.end_of(&used.token, Reason::InvalidRefreshToken);
                     error
                 })?
             }
@@ -140,15 +145,39 @@ impl SignIn {
         Ok(token)
     }
 
-    /// Forgets the sign-in, and tells why unless it was our own wish.
+    /// Forgets the sign-in, for this reason unless it is our own wish.
     pub(crate) fn end(&self, reason: Option<Reason>) {
-        if self.tokens().take().is_none() {
+        self.forget(&mut self.tokens(), reason);
+    }
+
+    fn forget(&self, tokens: &mut Option<Tokens>, reason: Option<Reason>) {
+        let Some(ended) = tokens.take() else { return };
+        if reason == Some(Reason::Kicked) {
+            // Others who share the store may be the ones who stay. If none does, the server says so
+            // to whoever takes it from there.
+            *self.kicked() = Some(ended.refresh_token);
             return;
         }
-        self.0.store.delete(KEY);
-        if let Some(reason) = reason {
-            self.0.jobs.put(move |core| core.ended(reason));
+        let kept: Option<Tokens> = self.0.store.get(KEY);
+        if kept.is_some_and(|kept| kept.refresh_token == ended.refresh_token) {
+            self.0.store.delete(KEY);
         }
+    }
+
+    /// The server ended the sign-in of this token. If that is an earlier one it says nothing about
+    /// the one we have.
+    fn end_of(&self, token: &str, reason: Reason) {
+        let mut tokens = self.tokens();
+        if tokens.as_ref().is_none_or(|tokens| tokens.token != token) {
+            return;
+        }
+        self.forget(&mut tokens, Some(reason));
+        self.0.jobs.put(move |core| {
+            // Somebody may have signed in before we came to it.
+            if core.sign_in.user_id().is_none() {
+                core.ended(reason);
+            }
+        });
     }
 
     /// How long until the token should be renewed, and which one that is.
@@ -161,10 +190,6 @@ impl SignIn {
         Some((Duration::from_millis(left), tokens.token.clone()))
     }
 
-    fn is_current(&self, token: &str) -> bool {
-        self.tokens().as_ref().is_some_and(|tokens| tokens.token == token)
-    }
-
     /// Another client with the same store may have been first.
     fn take_from_another(&self, used: &Tokens) -> Option<String> {
         let kept: Tokens = self.0.store.get(KEY)?;
@@ -174,6 +199,10 @@ impl SignIn {
         let token = kept.token.clone();
         *self.tokens() = Some(kept);
         Some(token)
+    }
+
+    fn kicked(&self) -> MutexGuard<'_, Option<String>> {
+        self.0.kicked.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn tokens(&self) -> MutexGuard<'_, Option<Tokens>> {

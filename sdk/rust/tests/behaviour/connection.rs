@@ -3,11 +3,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-use nexo_sdk::{Reason, State, Target};
+use nexo_sdk::{Client, MemoryStore, Options, Reason, State, Store, Target};
 use serde_json::json;
 
 use crate::fake::{Fake, grant};
-use crate::server::{online, until};
+use crate::server::{online, options, until};
 
 async fn pause(ms: u64) {
     tokio::time::sleep(Duration::from_millis(ms)).await;
@@ -67,6 +67,22 @@ async fn forty_four_xx_does_not_come_back() {
 }
 
 #[tokio::test]
+async fn whoever_is_kicked_leaves_the_sign_in_to_those_who_share_the_store() {
+    for (code, reason, stays) in [(4403, "kicked", true), (4401, "session_invalid", false)] {
+        let fake = Fake::start().await;
+        let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
+        let me = fake.person(|options| options.store = store.clone()).await;
+        fake.end(Some((code, reason)));
+        until(reason, async || me.me().is_none()).await;
+        assert_eq!(store.get("session").unwrap().is_some(), stays, "{reason}");
+        // It ended here, whatever others make of it.
+        assert!(!me.resume().await.unwrap());
+        let other = Client::new(Options { store, ..options(&fake.url) }).unwrap();
+        assert_eq!(other.resume().await.unwrap(), stays, "{reason}");
+    }
+}
+
+#[tokio::test]
 async fn the_last_word_of_the_server_counts_even_if_its_close_frame_is_lost() {
     let fake = Fake::start().await;
     let me = fake.person(|_| {}).await;
@@ -113,7 +129,7 @@ async fn a_refresh_that_is_refused_ends_the_sign_in_and_one_that_nobody_answers_
 #[tokio::test]
 async fn a_silent_server_is_asked_and_given_up() {
     let fake = Fake::start().await;
-    let impatient = |options: &mut nexo_sdk::Options| {
+    let impatient = |options: &mut Options| {
         options.timing.ping_after_ms = 100;
         options.timing.pong_timeout_ms = 100;
     };
@@ -132,7 +148,7 @@ async fn a_silent_server_is_asked_and_given_up() {
 #[tokio::test]
 async fn a_server_that_does_not_read_is_given_up_too_and_nothing_is_lost() {
     let fake = Fake::start().await;
-    let impatient = |options: &mut nexo_sdk::Options| {
+    let impatient = |options: &mut Options| {
         options.timing.ping_after_ms = 100;
         options.timing.pong_timeout_ms = 200;
     };

@@ -27,7 +27,7 @@ struct Socket {
 
 #[derive(Clone)]
 pub(crate) struct Fake {
-    url: String,
+    pub(crate) url: String,
     sockets: Arc<Mutex<Vec<Socket>>>,
     answers: Arc<Mutex<HashMap<&'static str, Answer>>>,
     /// Connections are kept, but nobody reads what comes over them.
