@@ -172,7 +172,7 @@ impl Core {
         let Some((_, stale)) = self.sign_in.plan() else { return };
         let (sign_in, jobs) = (self.sign_in.clone(), self.jobs.clone());
         tokio::spawn(async move {
-            if sign_in.renew(&stale).await.is_err() && sign_in.user_id().is_some() {
+            if sign_in.renew(&stale).await.is_err() && sign_in.is_current(&stale) {
                 jobs.put(|core| core.renew_at = Some(core.now + ms(RENEW_AGAIN_MS)));
             }
         });

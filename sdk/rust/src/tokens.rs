@@ -43,6 +43,19 @@ struct Tokens {
     life_ms: u64,
 }
 
+impl From<Grant> for Tokens {
+    fn from(grant: Grant) -> Self {
+        let life_ms = grant.expires_in.saturating_mul(1000).min(LIFE_MS_MAX);
+        Self {
+            user_id: grant.user_info.user_id,
+            token: grant.token,
+            refresh_token: grant.refresh_token,
+            expires_at: wall_ms() + life_ms,
+            life_ms,
+        }
+    }
+}
+
 /// The sign-in of this device: keeps its tokens fresh, one refresh at a time.
 #[derive(Clone)]
 pub(crate) struct SignIn(Arc<Inner>);
@@ -82,22 +95,18 @@ impl SignIn {
         found
     }
 
-    pub(crate) fn take(&self, grant: Grant) -> String {
-        let life_ms = grant.expires_in.saturating_mul(1000).min(LIFE_MS_MAX);
-        let tokens = Tokens {
-            user_id: grant.user_info.user_id,
-            token: grant.token.clone(),
-            refresh_token: grant.refresh_token,
-            expires_at: wall_ms() + life_ms,
-            life_ms,
-        };
-        self.0.store.set(KEY, &tokens);
-        *self.tokens() = Some(tokens);
-        grant.token
+    pub(crate) fn take(&self, grant: Grant) {
+        self.hold(&mut self.tokens(), grant.into());
+    }
+
+    fn hold(&self, tokens: &mut Option<Tokens>, fresh: Tokens) {
+        self.0.store.set(KEY, &fresh);
+        *tokens = Some(fresh);
     }
 
     /// Asks with a token; if that one is too old, once more with a newer one.
     pub(crate) async fn ask<T: DeserializeOwned>(&self, ask: Ask) -> Result<T, Error> {
+        let who = self.user_id();
         let token = self.token().await?;
         let error = match self.0.http.ask(&ask, Some(&token)).await {
             Err(Error::Refused(refused)) if refused.status == Some(401) => refused,
@@ -105,6 +114,10 @@ impl SignIn {
         };
         if error.reason == Reason::TokenExpired {
             let token = self.renew(&token).await?;
+            // What one person asked for is not done in the name of the next.
+            if self.user_id() != who {
+                return Err(Error::Closed);
+            }
             return self.0.http.ask(&ask, Some(&token)).await;
         }
         if error.reason.ends_session() {
@@ -130,18 +143,33 @@ impl SignIn {
             return Ok(used.token);
         }
         let ask = Ask::post("/auth/refresh", json!({ "refresh_token": used.refresh_token }));
-        let token = match self.0.http.ask(&ask, None).await {
-            Ok(grant) => self.take(grant),
+        let fresh = match self.0.http.ask::<Grant>(&ask, None).await {
+            Ok(grant) => grant.into(),
             Err(error) if error.reason() == Some(Reason::InvalidRefreshToken) => {
-                self.take_from_another(&used).ok_or_else(|| {
+                self.newer(&used).ok_or_else(|| {
                     self.end_of(&used.token, Reason::InvalidRefreshToken);
                     error
                 })?
             }
             Err(error) => return Err(error),
         };
+        self.replace(&used, fresh)
+    }
+
+    /// Goes on with newer tokens, unless somebody signed in or out while we asked for them.
+    fn replace(&self, used: &Tokens, fresh: Tokens) -> Result<String, Error> {
+        let mut tokens = self.tokens();
+        if tokens.as_ref().is_none_or(|tokens| tokens.token != used.token) {
+            return Err(Error::Closed);
+        }
+        let token = fresh.token.clone();
+        self.hold(&mut tokens, fresh);
         let renewed = token.clone();
-        self.0.jobs.put(move |core| core.renewed(&renewed));
+        self.0.jobs.put(move |core| {
+            if core.sign_in.is_current(&renewed) {
+                core.renewed(&renewed);
+            }
+        });
         Ok(token)
     }
 
@@ -190,15 +218,16 @@ impl SignIn {
         Some((Duration::from_millis(left), tokens.token.clone()))
     }
 
-    /// Another client with the same store may have been first.
-    fn take_from_another(&self, used: &Tokens) -> Option<String> {
+    /// Whether this is the token of the sign-in we have.
+    pub(crate) fn is_current(&self, token: &str) -> bool {
+        self.tokens().as_ref().is_some_and(|tokens| tokens.token == token)
+    }
+
+    /// What another client with the same store has put there instead of these, of the same person.
+    fn newer(&self, than: &Tokens) -> Option<Tokens> {
         let kept: Tokens = self.0.store.get(KEY)?;
-        if kept.refresh_token == used.refresh_token {
-            return None;
-        }
-        let token = kept.token.clone();
-        *self.tokens() = Some(kept);
-        Some(token)
+        let is_newer = kept.user_id == than.user_id && kept.refresh_token != than.refresh_token;
+        is_newer.then_some(kept)
     }
 
     fn kicked(&self) -> MutexGuard<'_, Option<String>> {

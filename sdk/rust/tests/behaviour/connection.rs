@@ -127,6 +127,31 @@ async fn a_refresh_that_is_refused_ends_the_sign_in_and_one_that_nobody_answers_
 }
 
 #[tokio::test]
+async fn a_late_answer_to_a_refresh_changes_nothing_for_whoever_signed_in_since() {
+    for (status, answer) in
+        [(200, grant("late")), (401, json!({ "reason": "invalid_refresh_token" }))]
+    {
+        let fake = Fake::start().await;
+        fake.answer("/user/info", |_| (401, json!({ "reason": "token_expired" })));
+        fake.answer("/auth/refresh", move |_| (status, answer.clone()));
+        fake.delay("/auth/refresh", 500);
+        let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
+        let me = fake.person(|options| options.store = store.clone()).await;
+        let people = me.people();
+        let earlier = tokio::spawn(async move { people.me().await });
+        until("a refresh", async || fake.asked("/auth/refresh") == 1).await;
+        fake.answer("/auth/login", |_| (200, grant("token-2")));
+        me.login("me", "password").await.unwrap();
+        online(&me).await;
+        assert!(earlier.await.unwrap().is_err());
+        pause(200).await;
+        assert_eq!((me.state(), fake.connections()), (State::Online, 2));
+        assert!(fake.heard("REAUTH").is_empty());
+        assert_eq!(store.get("session").unwrap().unwrap()["token"], "token-2");
+    }
+}
+
+#[tokio::test]
 async fn a_silent_server_is_asked_and_given_up() {
     let fake = Fake::start().await;
     let impatient = |options: &mut Options| {

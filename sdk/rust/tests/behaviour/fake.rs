@@ -2,6 +2,7 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use futures_util::{SinkExt, StreamExt};
 use nexo_sdk::{Client, Options};
@@ -30,6 +31,8 @@ pub(crate) struct Fake {
     pub(crate) url: String,
     sockets: Arc<Mutex<Vec<Socket>>>,
     answers: Arc<Mutex<HashMap<&'static str, Answer>>>,
+    /// How long the answers to some paths take.
+    delays: Arc<Mutex<HashMap<&'static str, Duration>>>,
     /// Connections are kept, but nobody reads what comes over them.
     is_deaf: Arc<AtomicBool>,
     /// Paths that were asked for.
@@ -45,8 +48,8 @@ impl Fake {
     pub(crate) async fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
-        let (sockets, answers, is_deaf, asked) = Default::default();
-        let fake = Self { url, sockets, answers, is_deaf, asked };
+        let (sockets, answers, delays, is_deaf, asked) = Default::default();
+        let fake = Self { url, sockets, answers, delays, is_deaf, asked };
         fake.answer("/auth/login", |_| (200, grant("token-1")));
         fake.answer("/conversation/heads", |_| (200, json!({ "heads": [], "has_more": false })));
         fake.answer("/conversation/all", |_| (200, json!({ "list": [], "has_more": false })));
@@ -66,6 +69,11 @@ impl Fake {
         answer: impl Fn(&str) -> (u16, Value) + Send + 'static,
     ) {
         self.answers.lock().unwrap().insert(path, Box::new(answer));
+    }
+
+    /// From now on an answer to this path takes so long.
+    pub(crate) fn delay(&self, path: &'static str, ms: u64) {
+        self.delays.lock().unwrap().insert(path, Duration::from_millis(ms));
     }
 
     /// Somebody who is signed in and let in.
@@ -167,6 +175,8 @@ impl Fake {
         let path = text.split(' ').nth(1).unwrap_or_default().to_owned();
         self.asked.lock().unwrap().push(path.clone());
         let plain = path.split('?').next().unwrap_or_default();
+        let delay = self.delays.lock().unwrap().get(plain).copied();
+        tokio::time::sleep(delay.unwrap_or_default()).await;
         let answer = self.answers.lock().unwrap().get(plain).map(|answer| answer(&path));
         // Nobody answers: the connection just ends.
         let Some((status, data)) = answer else { return };
