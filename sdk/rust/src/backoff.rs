@@ -14,7 +14,10 @@ pub(crate) struct Backoff {
 
 impl Backoff {
     pub(crate) fn new(timing: &Timing) -> Self {
-        let (base, max) = (ms(timing.backoff_base_ms), ms(timing.backoff_max_ms));
+        Self::between(ms(timing.backoff_base_ms), ms(timing.backoff_max_ms))
+    }
+
+    pub(crate) fn between(base: Duration, max: Duration) -> Self {
         Self { base, max, tries: 0, chance: chance::fraction }
     }
 

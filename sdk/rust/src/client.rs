@@ -48,7 +48,7 @@ impl Client {
         let (sender, receiver) = mpsc::unbounded_channel();
         let (jobs, ears) = (Jobs(sender), Ears::default());
         let store = Keeper::new(options.store, ears.clone());
-        let sign_in = SignIn::new(http.clone(), store.clone(), jobs.clone());
+        let sign_in = SignIn::new(http.clone(), &timing, store.clone(), jobs.clone());
         let (told, state) = watch::channel(State::Offline { retry_in: None });
         let parts = Parts {
             jobs: jobs.clone(),

@@ -1,9 +1,11 @@
 //! The one task that owns the state.
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep_until};
 
+use crate::backoff::Backoff;
 use crate::desk::Desk;
 use crate::events::{Ears, Event, State};
 use crate::frames::ClientFrame;
@@ -14,8 +16,11 @@ use crate::storage::Keeper;
 use crate::timing::{Timing, ms};
 use crate::tokens::SignIn;
 
-/// After a refresh that nobody answered.
-const RENEW_AGAIN_MS: u64 = 5_000;
+/// After a refresh that nobody answered the next one waits at least so long, and not much longer: the
+/// server gives the same answer again for a minute only.
+const RENEW_AGAIN: Duration = ms(500);
+const RENEW_SPREAD: Duration = ms(1_000);
+const RENEW_SPREAD_MAX: Duration = ms(5_000);
 /// So many jobs are done before looking at the clock and telling the app what came of them.
 const BATCH: usize = 256;
 
@@ -35,6 +40,7 @@ pub(crate) struct Core {
     /// Tells sign-ins apart.
     number: u64,
     renew_at: Option<Instant>,
+    renewals: Backoff,
     is_closed: bool,
 }
 
@@ -54,6 +60,7 @@ impl Core {
     pub(crate) fn new(parts: Parts) -> Self {
         let Parts { jobs, ears, timing, sign_in, link, store, keep, state } = parts;
         let (now, desk, renew_at) = (Instant::now(), None, None);
+        let renewals = Backoff::between(RENEW_SPREAD, RENEW_SPREAD_MAX);
         let (number, is_closed) = (0, false);
         Self {
             jobs,
@@ -68,6 +75,7 @@ impl Core {
             desk,
             number,
             renew_at,
+            renewals,
             is_closed,
         }
     }
@@ -165,6 +173,7 @@ impl Core {
     }
 
     fn plan_renewal(&mut self) {
+        self.renewals.reset();
         self.renew_at = self.sign_in.plan().map(|(wait, _)| self.now + wait);
     }
 
@@ -172,9 +181,17 @@ impl Core {
         let Some((_, stale)) = self.sign_in.plan() else { return };
         let (sign_in, jobs) = (self.sign_in.clone(), self.jobs.clone());
         tokio::spawn(async move {
-            if sign_in.renew(&stale).await.is_err() && sign_in.is_current(&stale) {
-                jobs.put(|core| core.renew_at = Some(core.now + ms(RENEW_AGAIN_MS)));
+            if let Err(error) = sign_in.renew(&stale).await {
+                let least = error.retry_after().unwrap_or_default().max(RENEW_AGAIN);
+                jobs.put(move |core| core.renew_again(&stale, least));
             }
         });
+    }
+
+    fn renew_again(&mut self, stale: &str, least: Duration) {
+        // Somebody may have signed in or out while we asked.
+        if self.sign_in.is_current(stale) {
+            self.renew_at = Some(self.now + self.renewals.next(least));
+        }
     }
 }

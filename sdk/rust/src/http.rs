@@ -37,6 +37,8 @@ pub(crate) struct Ask {
     method: Method,
     path: String,
     body: Option<Value>,
+    /// If it is not the usual one.
+    timeout: Option<Duration>,
 }
 
 /// As much of an envelope as we use.
@@ -58,15 +60,20 @@ impl Ask {
             path.push('=');
             escape(&mut path, value);
         }
-        Self { method: Method::GET, path, body: None }
+        Self { method: Method::GET, path, body: None, timeout: None }
     }
 
     pub(crate) fn post(path: &str, body: Value) -> Self {
-        Self { method: Method::POST, path: path.to_owned(), body: Some(body) }
+        Self { method: Method::POST, path: path.to_owned(), body: Some(body), timeout: None }
     }
 
     pub(crate) fn put(path: &str, body: Value) -> Self {
-        Self { method: Method::PUT, path: path.to_owned(), body: Some(body) }
+        Self { method: Method::PUT, path: path.to_owned(), body: Some(body), timeout: None }
+    }
+
+    /// The answer has to come within this time.
+    pub(crate) fn within(self, timeout: Duration) -> Self {
+        Self { timeout: Some(timeout), ..self }
     }
 }
 
@@ -83,7 +90,7 @@ impl Http {
     ) -> Result<T, Error> {
         let name = format!("{} {}", ask.method, ask.path.split('?').next().unwrap_or_default());
         let lost = |why: String| Error::Unreachable(format!("{name}: {why}"));
-        let answer = timeout(self.timeout, self.exchange(ask, token)).await;
+        let answer = timeout(ask.timeout.unwrap_or(self.timeout), self.exchange(ask, token)).await;
         let answer = answer.map_err(|_| lost("no answer in time".to_owned()))?;
         let (status, retry_after, bytes) = answer.map_err(|why| lost(why.to_string()))?;
         let told: Envelope = serde_json::from_slice(&bytes)

@@ -21,6 +21,9 @@ pub struct Timing {
     pub stable_ms: u64,
     /// From asking over HTTP to the whole answer.
     pub http_timeout_ms: u64,
+    /// The same for renewing a token. The server gives the same answer again for a minute only, so a
+    /// lost one should show early.
+    pub refresh_timeout_ms: u64,
     /// A message without an answer is sent again after this long.
     pub silence_ms: u64,
     /// Unanswered messages of a conversation on the wire at a time.
@@ -47,6 +50,7 @@ impl Default for Timing {
             backoff_max_ms: 30_000,
             stable_ms: 5_000,
             http_timeout_ms: 15_000,
+            refresh_timeout_ms: 4_000,
             silence_ms: 5_000,
             send_window: 64,
             ack_window_ms: 200,

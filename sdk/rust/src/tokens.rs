@@ -12,6 +12,7 @@ use crate::http::{Ask, Http};
 use crate::jobs::Jobs;
 use crate::reason::Reason;
 use crate::storage::Keeper;
+use crate::timing::{Timing, ms};
 
 const KEY: &str = "session";
 /// A year: longer ones are renewed all the same, and sums stay small.
@@ -67,16 +68,19 @@ struct Inner {
     kicked: Mutex<Option<String>>,
     /// Held while a refresh is on its way: whoever asks meanwhile waits for the same answer.
     renewing: tokio::sync::Mutex<()>,
+    /// How long a refresh may take.
+    patience: Duration,
     http: Http,
     store: Keeper,
     jobs: Jobs,
 }
 
 impl SignIn {
-    pub(crate) fn new(http: Http, store: Keeper, jobs: Jobs) -> Self {
+    pub(crate) fn new(http: Http, timing: &Timing, store: Keeper, jobs: Jobs) -> Self {
         let (tokens, kicked) = (Mutex::default(), Mutex::default());
         let renewing = tokio::sync::Mutex::default();
-        Self(Arc::new(Inner { tokens, kicked, renewing, http, store, jobs }))
+        let patience = ms(timing.refresh_timeout_ms);
+        Self(Arc::new(Inner { tokens, kicked, renewing, patience, http, store, jobs }))
     }
 
     pub(crate) fn user_id(&self) -> Option<String> {
@@ -137,23 +141,40 @@ impl SignIn {
 
     /// A token other than this one.
     pub(crate) async fn renew(&self, stale: &str) -> Result<String, Error> {
+        let (sign_in, stale) = (self.clone(), stale.to_owned());
+        // Whoever wants it may stop waiting; its answer is heard all the same, or it would be lost.
+        let renewing = tokio::spawn(async move { sign_in.renew_now(&stale).await });
+        renewing.await.map_err(|_| Error::Closed)?
+    }
+
+    async fn renew_now(&self, stale: &str) -> Result<String, Error> {
         let _one_at_a_time = self.0.renewing.lock().await;
         let used = self.tokens().clone().ok_or(Error::refused(Reason::MissingToken))?;
         if used.token != stale {
             return Ok(used.token);
         }
-        let ask = Ask::post("/auth/refresh", json!({ "refresh_token": used.refresh_token }));
-        let fresh = match self.0.http.ask::<Grant>(&ask, None).await {
-            Ok(grant) => grant.into(),
-            Err(error) if error.reason() == Some(Reason::InvalidRefreshToken) => {
-                self.newer(&used).ok_or_else(|| {
-                    self.end_of(&used.token, Reason::InvalidRefreshToken);
-                    error
-                })?
-            }
-            Err(error) => return Err(error),
+        // Another client with the same store may have been first, or be while we ask.
+        let fresh = match self.newer(&used) {
+            Some(kept) if wall_ms() < kept.expires_at => kept,
+            kept => self.refresh(&used, kept.as_ref().unwrap_or(&used)).await?,
         };
         self.replace(&used, fresh)
+    }
+
+    /// Asks for the tokens after the `last` ones there are of the sign-in that `used` is of.
+    async fn refresh(&self, used: &Tokens, last: &Tokens) -> Result<Tokens, Error> {
+        let body = json!({ "refresh_token": last.refresh_token });
+        let ask = Ask::post("/auth/refresh", body).within(self.0.patience);
+        match self.0.http.ask::<Grant>(&ask, None).await {
+            Ok(grant) => Ok(grant.into()),
+            Err(error) if error.reason() == Some(Reason::InvalidRefreshToken) => {
+                self.newer(last).ok_or_else(|| {
+                    self.end_of(&used.token, Reason::InvalidRefreshToken);
+                    error
+                })
+            }
+            Err(error) => Err(error),
+        }
     }
 
     /// Goes on with newer tokens, unless somebody signed in or out while we asked for them.

@@ -127,6 +127,23 @@ async fn a_refresh_that_is_refused_ends_the_sign_in_and_one_that_nobody_answers_
 }
 
 #[tokio::test]
+async fn a_refresh_whose_answer_is_lost_is_tried_again_soon_and_nobody_notices() {
+    let fake = Fake::start().await;
+    fake.answer("/auth/login", |_| {
+        let mut brief = grant("token-1");
+        brief["expires_in"] = json!(2); // renewed after 0.6 s
+        (200, brief)
+    });
+    fake.answer("/auth/refresh", |_| (200, grant("token-2")));
+    fake.delay("/auth/refresh", 60_000);
+    let me = fake.person(|options| options.timing.refresh_timeout_ms = 100).await;
+    until("several tries", async || fake.asked("/auth/refresh") == 3).await;
+    fake.delay("/auth/refresh", 0);
+    assert_eq!(fake.until_heard("REAUTH", 1).await[0]["token"], "token-2");
+    assert_eq!((me.state(), fake.connections()), (State::Online, 1));
+}
+
+#[tokio::test]
 async fn a_late_answer_to_a_refresh_changes_nothing_for_whoever_signed_in_since() {
     for (status, answer) in
         [(200, grant("late")), (401, json!({ "reason": "invalid_refresh_token" }))]
