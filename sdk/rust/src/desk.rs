@@ -18,7 +18,7 @@ use crate::outbox::Outbox;
 use crate::storage::Keeper;
 use crate::sync::Sync;
 use crate::tokens::SignIn;
-use crate::types::{Address, Content, Message, MessageState, Target};
+use crate::types::{Content, Message, MessageState, Target};
 use crate::typing::Typing;
 use crate::wire::Wire;
 
@@ -123,12 +123,12 @@ impl Desk {
     }
 
     pub(crate) fn send(&mut self, target: &Target, content: Content) -> Arc<Message> {
-        let conversation_id = target.conversation_id(&self.me);
+        let address = target.address(&self.me);
         let entry = Entry {
             order: 0,
             client_msg_id: new_name(),
-            address: Address::of(&self.me, &conversation_id),
-            conversation_id,
+            conversation_id: address.conversation_id(&self.me),
+            address,
             kind: content.kind,
             body: content.body,
             extra: content.extra,
@@ -189,9 +189,8 @@ impl Desk {
 
     /// You are writing; the others hear of it now and then.
     pub(crate) fn write_to(&mut self, target: &Target) {
-        let id = target.conversation_id(&self.me);
-        if self.typing.may_tell(&id, self.now) {
-            let address = &Address::of(&self.me, &id);
+        let address = &target.address(&self.me);
+        if self.typing.may_tell(&address.conversation_id(&self.me), self.now) {
             self.wire.send(&ClientFrame::Typing { address });
         }
     }

@@ -63,8 +63,10 @@ impl Outbox {
     /// What an earlier run left behind, in order.
     pub(crate) fn load(&mut self, now: Instant) -> Vec<Entry> {
         let kept = self.store.list::<Entry>(&format!("outbox/{}/", self.user_id));
-        let entries: Vec<Entry> = kept.into_iter().map(|(_, entry)| entry).collect();
-        for entry in &entries {
+        let mut entries: Vec<Entry> = kept.into_iter().map(|(_, entry)| entry).collect();
+        for entry in &mut entries {
+            // The server answers in the conversation of the address, whatever it was called here.
+            entry.conversation_id = entry.address.conversation_id(&self.user_id);
             self.order = self.order.max(entry.order);
             if entry.reason.is_none() {
                 self.enter(entry.clone(), now);

@@ -102,14 +102,19 @@ impl Target {
         Self::Group(group_id.into())
     }
 
-    /// The id of the conversation, which one may build.
-    pub fn conversation_id(&self, me: &str) -> String {
+    /// Whom it is for, in my name.
+    pub fn address(&self, me: &str) -> Address {
         match self {
-            Self::To(to) if me < to.as_str() => format!("si_{me}_{to}"),
-            Self::To(to) => format!("si_{to}_{me}"),
-            Self::Group(group_id) => format!("sg_{group_id}"),
-            Self::Conversation(id) => id.clone(),
+            Self::To(to) => Address::To { to: to.clone() },
+            Self::Group(group_id) => Address::Group { group_id: group_id.clone() },
+            Self::Conversation(id) => Address::of(me, id),
         }
+    }
+
+    /// The id of the conversation, which one may build. It is always one of mine: an id that names the
+    /// conversation of two others stands for mine with one of them.
+    pub fn conversation_id(&self, me: &str) -> String {
+        self.address(me).conversation_id(me)
     }
 }
 
@@ -146,6 +151,15 @@ impl Address {
         let mut ids = conversation_id.split('_').skip(1);
         let (a, b) = (ids.next().unwrap_or_default(), ids.next().unwrap_or_default());
         Self::To { to: if a == me { b } else { a }.to_owned() }
+    }
+
+    /// The id of my conversation with them.
+    pub fn conversation_id(&self, me: &str) -> String {
+        match self {
+            Self::To { to } if me < to.as_str() => format!("si_{me}_{to}"),
+            Self::To { to } => format!("si_{to}_{me}"),
+            Self::Group { group_id } => format!("sg_{group_id}"),
+        }
     }
 
     /// The id of the person or group.
@@ -287,5 +301,14 @@ mod tests {
         assert_eq!(Target::to("alice").conversation_id("bob"), "si_alice_bob");
         assert_eq!(Address::of("bob", "si_alice_bob").id(), "alice");
         assert_eq!(Address::of("bob", "sg_7"), Address::Group { group_id: "7".to_owned() });
+    }
+
+    #[test]
+    fn a_conversation_is_one_of_mine_however_it_is_named() {
+        for id in ["si_alice_bob", "si_bob_carol", "si_bob_bob", "sg_7"] {
+            assert_eq!(Target::from(id).conversation_id("bob"), id);
+        }
+        assert_eq!(Target::from("si_alice_bob").conversation_id("carol"), "si_alice_carol");
+        assert_eq!(Target::from("si_bob_alice").conversation_id("bob"), "si_alice_bob");
     }
 }

@@ -93,6 +93,17 @@ async fn a_refusal_is_final_and_can_be_tried_again_or_forgotten() {
 }
 
 #[tokio::test]
+async fn a_conversation_of_two_others_is_no_place_to_get_lost_in() {
+    let (server, alice, _) = world().await;
+    let carol = server.person("carol").await;
+    let sent = carol.send("si_alice_bob", "Hello?").await.unwrap();
+    assert_eq!(sent.conversation_id, "si_alice_carol");
+    assert_eq!(carol.saved(&sent).await.unwrap().seq, 1);
+    assert_eq!(bodies(&carol, "alice").await, ["Hello?"]);
+    until("there", async || bodies(&alice, "carol").await == ["Hello?"]).await;
+}
+
+#[tokio::test]
 async fn a_recall_takes_the_text_away_on_both_sides() {
     let (_server, alice, bob) = world().await;
     let id = say(&alice, "bob", "Oops").await;
