@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use crate::cursors::Cursors;
 use crate::events::Receipt;
-use crate::held::{Held, UnreadTold};
+use crate::held::{Held, Told};
 use crate::line::{About, ConversationLine};
 use crate::prefix::Prefix;
 use crate::types::{Address, Change, Message, Receive};
@@ -164,8 +164,8 @@ impl Conversation {
         self.changes.expect(head.change_seq);
         self.cursors.hear_head(head);
         self.held.read_to(self.cursors.read());
-        let (up_to, read, unread) = (head.max_seq, head.read_seq, head.unread_count);
-        self.held.hear(UnreadTold { up_to, read, unread });
+        let (up_to, read, many) = (head.max_seq, head.read_seq, head.unread_count);
+        self.held.hear(Told { up_to, read, many });
         ready
     }
 

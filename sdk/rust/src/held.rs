@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use crate::types::Message;
 
-/// What heads say about what is unread, up to a place.
+/// What the server counts of what is unread, up to a place.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct UnreadTold {
+pub(crate) struct Told {
     pub(crate) up_to: u64,
     pub(crate) read: u64,
-    pub(crate) unread: u64,
+    pub(crate) many: u64,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -27,7 +27,9 @@ pub(crate) struct Held {
     places: HashMap<String, u64>,
     before: Count,
     within: Count,
-    told: Option<UnreadTold>,
+    /// Counts that wait until everything is here that they count.
+    told: Option<Told>,
+    told_mentions: Option<Told>,
     read: u64,
 }
 
@@ -40,6 +42,7 @@ impl Held {
             before: Count::default(),
             within: Count::default(),
             told: None,
+            told_mentions: None,
             read: 0,
         }
     }
@@ -155,15 +158,15 @@ impl Held {
     }
 
     /// What the server counts as unread, for what is before the run.
-    pub(crate) fn hear(&mut self, told: UnreadTold) {
+    pub(crate) fn hear(&mut self, told: Told) {
         self.told = Some(told);
         self.compare();
     }
 
-    /// The server's count of messages that speak to us.
-    pub(crate) fn hear_mentions(&mut self, mentions: u64) {
-        self.before.mentions = mentions.cast_signed() - self.within.mentions;
-        self.floor();
+    /// The same for what speaks to us in particular.
+    pub(crate) fn hear_mentions(&mut self, told: Told) {
+        self.told_mentions = Some(told);
+        self.compare();
     }
 
     fn index(&self, seq: u64) -> Option<usize> {
@@ -171,16 +174,28 @@ impl Held {
     }
 
     fn compare(&mut self) {
-        let last = self.last();
-        let Some(told) = self.told.take_if(|told| told.up_to <= last) else { return };
-        if told.read != self.read {
-            return;
+        let (last, read) = (self.last(), self.read);
+        let is_here = |told: &mut Told| told.up_to <= last;
+        if let Some(told) = self.told.take_if(is_here).filter(|told| told.read == read) {
+            let within = self.within.unread - self.later(told).unread;
+            self.before.unread = told.many.cast_signed() - within;
+            self.floor();
         }
-        let since = (told.up_to + 1).max(self.first())..=last;
-        let later = since.filter_map(|at| self.at(at)).filter(|one| self.is_unread(one)).count();
-        let within = self.within.unread - i64::try_from(later).unwrap_or(0);
-        self.before.unread = told.unread.cast_signed() - within;
-        self.floor();
+        if let Some(told) = self.told_mentions.take_if(is_here).filter(|told| told.read == read) {
+            let within = self.within.mentions - self.later(told).mentions;
+            self.before.mentions = told.many.cast_signed() - within;
+            self.floor();
+        }
+    }
+
+    /// What is unread and came after what was counted.
+    fn later(&self, told: Told) -> Count {
+        let since = (told.up_to + 1).max(self.first())..=self.last();
+        let later = since.filter_map(|at| self.at(at)).filter(|one| self.is_unread(one));
+        later.fold(Count::default(), |count, one| Count {
+            unread: count.unread + 1,
+            mentions: count.mentions + i64::from(one.important),
+        })
     }
 
     /// What has come into the run, or left it, is no longer, or again, before it.

@@ -7,6 +7,7 @@ use crate::conversation::{Conversation, Head};
 use crate::desk::Desk;
 use crate::entry::Entry;
 use crate::events::{Event, Receipt};
+use crate::held::Told;
 use crate::messages::MessageInfo;
 use crate::types::{Change, Message};
 
@@ -21,6 +22,8 @@ pub(crate) struct ConversationInfo {
     group_name: Option<String>,
     group_avatar: Option<String>,
     member_count: Option<u64>,
+    max_seq: u64,
+    read_seq: u64,
     #[serde(default)]
     mention_unread_count: u64,
     last_message: Option<MessageInfo>,
@@ -150,7 +153,8 @@ impl Desk {
                 self.receipt(&id, Receipt::Read, seq);
             }
             self.hear_last(&id, info.last_message);
-            self.open(&id).held.hear_mentions(info.mention_unread_count);
+            let (up_to, read, many) = (info.max_seq, info.read_seq, info.mention_unread_count);
+            self.open(&id).held.hear_mentions(Told { up_to, read, many });
             self.touch(&id);
         }
     }

@@ -51,7 +51,7 @@ fn unread_are_the_messages_of_others_above_the_read_cursor() {
 fn what_is_unread_before_the_run_comes_from_the_count_of_the_server() {
     let mut run = held(90, 95);
     run.read_to(50);
-    run.hear(UnreadTold { up_to: 100, read: 50, unread: 40 });
+    run.hear(Told { up_to: 100, read: 50, many: 40 });
     assert_eq!(run.unread(), 5);
     (96..=101).for_each(|seq| run.append(theirs(seq)));
     assert_eq!(run.unread(), 41);
@@ -59,6 +59,22 @@ fn what_is_unread_before_the_run_comes_from_the_count_of_the_server() {
     assert_eq!(run.unread(), 41);
     run.read_to(101);
     assert_eq!(run.unread(), 0);
+}
+
+#[test]
+fn what_speaks_to_us_is_counted_once_even_if_it_comes_after_its_count() {
+    let mut run = held(90, 95);
+    run.read_to(50);
+    run.hear_mentions(Told { up_to: 98, read: 50, many: 3 });
+    assert_eq!(run.mentions(), 0);
+    (96..=98).for_each(|seq| run.append(message(seq, false, true)));
+    assert_eq!(run.mentions(), 3);
+    run.append(message(99, false, true));
+    assert_eq!(run.mentions(), 4);
+    run.hear_mentions(Told { up_to: 98, read: 50, many: 7 });
+    assert_eq!(run.mentions(), 8);
+    run.prepend(&[message(90, false, true)]);
+    assert_eq!(run.mentions(), 8);
 }
 
 #[test]
