@@ -20,12 +20,23 @@ const CURSORS_MAX: usize = 500;
 /// So many new names are asked for one by one.
 const FEW: usize = 3;
 
+/// The way to the server.
+#[derive(PartialEq, Eq)]
+enum Connection {
+    Gone,
+    /// It has not been asked yet for what is missing.
+    New,
+    Asked,
+}
+
 /// What is known to be missing, and when it will be looked for.
 pub(crate) struct Sync {
-    is_online: bool,
+    connection: Connection,
     /// Heads are being compared; and once more after that.
     is_asking: bool,
     asks_again: bool,
+    /// Receipts came while nobody heard them. They are not told again; names bring them.
+    owes_receipts: bool,
     last_active: Instant,
     /// When names were learned.
     pub(crate) names_at: Option<Instant>,
@@ -45,9 +56,10 @@ pub(crate) struct Sync {
 impl Sync {
     pub(crate) fn new(timing: &Timing, now: Instant) -> Self {
         Self {
-            is_online: false,
+            connection: Connection::Gone,
             is_asking: false,
             asks_again: false,
+            owes_receipts: false,
             last_active: now,
             names_at: None,
             heads: None,
@@ -63,20 +75,25 @@ impl Sync {
     }
 
     pub(crate) fn online(&mut self) {
-        self.is_online = true;
+        self.connection = Connection::New;
     }
 
     pub(crate) fn offline(&mut self) {
-        (self.is_online, self.asks_again) = (false, false);
+        self.owes_receipts = true;
+        (self.connection, self.asks_again) = (Connection::Gone, false);
         (self.heads, self.quiet) = (None, None);
         self.waiting.clear();
+    }
+
+    fn is_online(&self) -> bool {
+        self.connection != Connection::Gone
     }
 
     /// Heads are compared soon. Many may ask at once.
     pub(crate) fn ask_heads(&mut self, now: Instant) {
         if self.is_asking {
-            self.asks_again = self.is_online;
-        } else if self.is_online {
+            self.asks_again = self.is_online();
+        } else if self.is_online() {
             self.heads = Some(now + self.gap_delay);
         }
     }
@@ -84,7 +101,7 @@ impl Sync {
     /// Something happened: when it has become quiet, heads are compared.
     pub(crate) fn active(&mut self, now: Instant) {
         self.last_active = now;
-        if self.is_online {
+        if self.is_online() {
             self.quiet.get_or_insert(now + self.quiet_after);
         }
     }
@@ -93,7 +110,7 @@ impl Sync {
     pub(crate) fn hole(&mut self, conversation: &Conversation, now: Instant) {
         let id = &conversation.id;
         let is_known = self.waiting.contains_key(id) || self.pulling.contains(id);
-        if is_known || !self.is_online || !conversation.has_begun || !conversation.is_behind() {
+        if is_known || !self.is_online() || !conversation.has_begun || !conversation.is_behind() {
             return;
         }
         self.waiting.insert(id.clone(), (now + self.gap_delay, conversation.place()));
@@ -130,7 +147,7 @@ impl Desk {
     pub(crate) fn tick_sync(&mut self) {
         self.sync.hush(self.now);
         if self.sync.heads.take_if(|at| *at <= self.now).is_some() {
-            self.look(false);
+            self.look();
         }
         let again = self.sync.again.extract_if(|_, at| *at <= self.now);
         for id in again.map(|(id, _)| id).collect::<Vec<_>>() {
@@ -149,11 +166,11 @@ impl Desk {
 
     /// After each connection: whatever happened meanwhile, in pages, each device from its own place.
     pub(crate) fn catch_up(&mut self) {
-        self.look(true);
+        self.look();
     }
 
     /// One look at the heads at a time; the next one is planned when it is done.
-    fn look(&mut self, is_first: bool) {
+    fn look(&mut self) {
         if self.sync.is_asking {
             self.sync.asks_again = true;
             return;
@@ -162,7 +179,7 @@ impl Desk {
         self.sync.heads = None;
         let (inside, sign_in) = (self.inside.clone(), self.sign_in.clone());
         tokio::spawn(async move {
-            let outcome = review(&inside, &sign_in, is_first).await;
+            let outcome = review(&inside, &sign_in).await;
             inside.ask(|desk| desk.looked(outcome)).await.ok(); // if nobody is left it is in vain
         });
     }
@@ -176,7 +193,7 @@ impl Desk {
             Err(error) => self.problem(error),
         };
         self.sync.is_asking = false;
-        if !self.sync.is_online {
+        if !self.sync.is_online() {
             return;
         }
         if std::mem::take(&mut self.sync.asks_again) {
@@ -194,7 +211,7 @@ impl Desk {
 
     fn fill(&mut self, id: String) {
         let Some(at) = self.conversations.get(&id).map(Conversation::place) else { return };
-        if !self.sync.is_online || !self.sync.pulling.insert(id.clone()) {
+        if !self.sync.is_online() || !self.sync.pulling.insert(id.clone()) {
             return;
         }
         let (inside, sign_in) = (self.inside.clone(), self.sign_in.clone());
@@ -230,8 +247,13 @@ impl Desk {
         wait
     }
 
-    /// Asks for everything that is missing, and says where each conversation is on this device.
-    fn resend(&mut self) {
+    /// Asks a new connection for everything that is missing, and says where each conversation is on
+    /// this device. Whether it was new.
+    fn resend_if_new(&mut self) -> bool {
+        if self.sync.connection != Connection::New {
+            return false;
+        }
+        self.sync.connection = Connection::Asked;
         let behind = self.conversations.values().filter(|one| one.is_behind()).take(CURSORS_MAX);
         let place = |one: &Conversation| one.arrived.last().to_string();
         let cursors: HashMap<&str, String> =
@@ -239,6 +261,7 @@ impl Desk {
         if !cursors.is_empty() {
             self.wire.send(&ClientFrame::Resend { cursors });
         }
+        true
     }
 
     /// Conversations whose names are new or have changed.
@@ -248,8 +271,18 @@ impl Desk {
         nameless.map(|one| one.id.clone()).collect()
     }
 
-    fn names_are_old(&self) -> bool {
-        self.sync.names_at.is_none_or(|at| self.now - at > self.sync.heads_every)
+    /// Whether everything is to be learned anew. It also tells how far others have received and read.
+    /// A line that breaks often does not ask for it often: if names are young it has to hold until it
+    /// is quiet.
+    fn wants_names(&mut self, is_new: bool) -> bool {
+        let is_old = self.sync.names_at.is_none_or(|at| self.now - at > self.sync.heads_every);
+        if is_new && !is_old {
+            if self.sync.owes_receipts {
+                self.sync.active(self.now);
+            }
+            return false;
+        }
+        std::mem::take(&mut self.sync.owes_receipts) || is_new
     }
 }
 
@@ -260,14 +293,15 @@ pub(crate) async fn first(inside: &Inside, sign_in: &SignIn) -> Result<(), Error
 }
 
 /// Compares, and learns names. The first time on a connection also asks for what is missing.
-async fn review(inside: &Inside, sign_in: &SignIn, is_first: bool) -> Result<(), Error> {
+async fn review(inside: &Inside, sign_in: &SignIn) -> Result<(), Error> {
     pull::heads(inside, sign_in, false).await?;
-    if is_first {
-        inside.ask(Desk::resend).await?;
-        // It also tells how far others have read. A line that breaks often does not ask for it often.
-        if inside.ask(|desk| desk.names_are_old()).await? {
-            return pull::names(inside, sign_in).await;
+    let is_new = inside.ask(Desk::resend_if_new).await?;
+    if inside.ask(move |desk| desk.wants_names(is_new)).await? {
+        let learned = pull::names(inside, sign_in).await;
+        if learned.is_err() {
+            inside.ask(|desk| desk.sync.owes_receipts = true).await?;
         }
+        return learned;
     }
     let nameless = inside.ask(|desk| desk.nameless()).await?;
     if nameless.len() > FEW {

@@ -1,5 +1,5 @@
 //! Messages that are taken before they are on disk, and messages that come in the wrong order.
-use nexo_sdk::{Client, Event, Reason, Target};
+use nexo_sdk::{Client, Event, MessageState, Reason, Target};
 use serde_json::{Value, json};
 
 use crate::fake::{Fake, ID};
@@ -28,6 +28,14 @@ fn info(seq: u64) -> Value {
 fn ack(kind: &str, client_msg_id: &str, seq: u64) -> Value {
     json!({ "type": "ACK", "ackType": kind, "conversationId": ID, "clientMsgId": client_msg_id,
             "serverMsgId": format!("s{seq}"), "msgSeq": seq.to_string(), "ts": seq })
+}
+
+/// The list of the server: one conversation, which the other person has read up to here.
+fn serve_list(fake: &Fake, max: u64, peer_read: u64) {
+    let line = json!({ "conversation_id": ID, "peer_nickname": "You", "peer_avatar": "",
+        "peer_delivered_seq": peer_read, "peer_read_seq": peer_read, "mention_unread_count": 0,
+        "max_seq": max, "read_seq": max });
+    fake.answer("/conversation/all", move |_| (200, json!({ "list": [line], "has_more": false })));
 }
 
 /// The server has so many messages.
@@ -179,4 +187,22 @@ async fn a_conversation_that_began_while_we_were_away_is_told_from_its_beginning
     let wanted = [1, 2, 3].map(|seq| format!("text {seq} Received"));
     until("told", async || picked(&heard, told) == wanted).await;
     assert_eq!(me.conversation(ID).await.unwrap().unwrap().unread, 3);
+}
+
+#[tokio::test]
+async fn receipts_that_came_while_we_were_away_are_learned_though_names_are_young() {
+    let fake = Fake::start().await;
+    let me = fake.person(|_| {}).await;
+    let sent = me.send(Target::to("you"), "hi").await.unwrap();
+    fake.until_heard("SINGLE_CHAT", 1).await;
+    fake.say(&ack("saved", &sent.client_msg_id, 1));
+    assert_eq!(me.saved(&sent).await.unwrap().state, MessageState::Saved);
+    serve_list(&fake, 1, 1);
+    fake.end(None);
+    let is_read = async || me.messages(ID).await.unwrap()[0].state == MessageState::Read;
+    until("read", is_read).await;
+    let asked = fake.asked("/conversation/all");
+    me.refresh();
+    until("a look", async || fake.asked("/conversation/heads") > 4).await;
+    assert_eq!(fake.asked("/conversation/all"), asked);
 }
