@@ -25,6 +25,8 @@ pub(crate) struct Flight {
 pub(crate) struct Lane {
     pub(crate) flights: BTreeMap<u64, Flight>,
     window: usize,
+    /// The server was busy: until it has saved one, it is given one at a time.
+    is_careful: bool,
     silence: Duration,
     /// Rounds without any answer.
     pub(crate) silences: u32,
@@ -32,7 +34,7 @@ pub(crate) struct Lane {
     timer: Option<(Instant, Duration)>,
     /// The server is busy: until then nothing is written.
     paused: Option<Instant>,
-    pub(crate) busy: Backoff,
+    busy: Backoff,
 }
 
 impl Lane {
@@ -40,6 +42,7 @@ impl Lane {
         Self {
             flights: BTreeMap::new(),
             window: timing.send_window,
+            is_careful: false,
             silence: ms(timing.silence_ms),
             silences: 0,
             timer: None,
@@ -59,7 +62,8 @@ impl Lane {
         if self.paused.is_some() {
             return None;
         }
-        let mut foremost = self.flights.values().take(self.window);
+        let window = if self.is_careful { 1 } else { self.window };
+        let mut foremost = self.flights.values().take(window);
         foremost.find(|flight| flight.written_as == 0).map(|flight| &flight.entry)
     }
 
@@ -113,10 +117,22 @@ impl Lane {
         (self.timer, self.paused) = (None, None);
     }
 
-    /// The server is busy: everything goes again, later.
+    /// The server is busy: everything goes again, later. It says so of everything that was on the wire,
+    /// which is one refusal to us.
     pub(crate) fn pause(&mut self, least: Duration, now: Instant) {
+        if self.paused.is_some() {
+            return;
+        }
         self.again();
+        self.is_careful = true;
         self.paused = Some(now + self.busy.next(least));
+    }
+
+    /// It saved one: it has time again.
+    pub(crate) fn saved(&mut self) {
+        self.silences = 0;
+        self.is_careful = false;
+        self.busy.reset();
     }
 
     pub(crate) fn due(&self) -> Option<Instant> {

@@ -118,8 +118,7 @@ impl Outbox {
     /// On disk: it is done. Whether it was ours to wait for.
     pub(crate) fn saved(&mut self, client_msg_id: &str) -> bool {
         let Some((lane, _)) = self.find(client_msg_id) else { return false };
-        lane.silences = 0;
-        lane.busy.reset();
+        lane.saved();
         self.leave(client_msg_id);
         true
     }
