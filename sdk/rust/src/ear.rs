@@ -108,6 +108,8 @@ impl Desk {
         let mut accepted = Message::clone(message);
         accepted.server_msg_id.clone_from(&ack.server_msg_id);
         accepted.state = MessageState::Accepted;
+        // Words that the server does not want are replaced, which it tells us now or when it is saved.
+        accepted.body = ack.body.clone().unwrap_or(accepted.body);
         let accepted = Arc::new(accepted);
         outgoing.set(&ack.client_msg_id, accepted.clone());
         self.update(accepted);

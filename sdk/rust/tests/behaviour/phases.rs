@@ -118,6 +118,22 @@ async fn accepted_comes_before_saved_and_means_nothing_after_it() {
 }
 
 #[tokio::test]
+async fn words_that_were_replaced_are_shown_as_soon_as_they_are_accepted() {
+    let fake = Fake::start().await;
+    let me = fake.person(|_| {}).await;
+    let heard = record(&me);
+    let sent = me.send(Target::to("you"), "darn").await.unwrap();
+    fake.until_heard("SINGLE_CHAT", 1).await;
+    let mut accepted = ack("accepted", &sent.client_msg_id, 1);
+    accepted["body"] = json!("****");
+    fake.say(&accepted);
+    fake.say(&ack("saved", &sent.client_msg_id, 1));
+    assert_eq!(me.saved(&sent).await.unwrap().body, "****");
+    until("told", async || picked(&heard, told).len() == 3).await;
+    assert_eq!(picked(&heard, told), ["darn Sending", "**** Accepted 0", "**** Saved 1"]);
+}
+
+#[tokio::test]
 async fn an_accepted_message_that_fails_in_the_end_is_refused() {
     let fake = Fake::start().await;
     let me = fake.person(|_| {}).await;
