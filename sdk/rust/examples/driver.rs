@@ -19,6 +19,11 @@ struct Told {
 }
 
 impl Told {
+    /// What is gone may come again.
+    fn forget(&mut self, client_msg_id: &str) {
+        self.names.retain(|(_, name)| name != client_msg_id);
+    }
+
     fn hear(&mut self, message: &Message) {
         let name = (message.from.clone(), message.client_msg_id.clone());
         self.twice += u64::from(!self.names.insert(name));
@@ -176,6 +181,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
             biased;
             event = events.next() => match event {
                 Some(Event::Message(message)) => told.hear(&message),
+                Some(Event::Removed { client_msg_id, .. }) => told.forget(&client_msg_id),
                 Some(Event::State(state)) => {
                     if state == State::Online {
                         count_again(&client, &sent).await?;

@@ -92,6 +92,7 @@ impl Desk {
         self.outbox.offline();
         self.acks.offline();
         self.sync.offline();
+        self.drop_previews();
     }
 
     pub(crate) fn due(&self) -> Option<Instant> {

@@ -89,7 +89,7 @@ impl Desk {
         match ack.kind {
             AckType::Accepted => self.hear_accepted(&ack),
             AckType::Saved => self.hear_saved(ack),
-            AckType::Dropped => self.hear_dropped(ack),
+            AckType::Dropped => self.hear_dropped(&ack),
             AckType::Revoked => self.recall(&ack.conversation_id, &ack.server_msg_id),
             AckType::Delivered => self.hear_receipt(ack, Receipt::Delivered),
             AckType::Read => self.hear_receipt(ack, Receipt::Read),
@@ -137,14 +137,29 @@ impl Desk {
     }
 
     /// A preview that did not make it.
-    fn hear_dropped(&mut self, ack: Ack) {
-        let Ack { conversation_id, server_msg_id, .. } = ack;
-        let Some(preview) = self.open(&conversation_id).previews.remove(&server_msg_id) else {
-            return;
-        };
-        self.touch(&conversation_id);
-        let client_msg_id = preview.client_msg_id.clone();
-        self.ears.tell(&Event::Removed { conversation_id, client_msg_id, server_msg_id });
+    fn hear_dropped(&mut self, ack: &Ack) {
+        let previews = &mut self.open(&ack.conversation_id).previews;
+        if let Some(preview) = previews.remove(&ack.server_msg_id) {
+            self.removed(&preview);
+        }
+    }
+
+    /// Nobody tells us any more what becomes of previews. Those that are saved come as messages.
+    pub(crate) fn drop_previews(&mut self) {
+        let all = self.conversations.values_mut();
+        let previews: Vec<_> = all.flat_map(|one| one.previews.take_all()).collect();
+        for preview in previews {
+            self.removed(&preview);
+        }
+    }
+
+    fn removed(&mut self, preview: &Message) {
+        self.touch(&preview.conversation_id);
+        self.ears.tell(&Event::Removed {
+            conversation_id: preview.conversation_id.clone(),
+            client_msg_id: preview.client_msg_id.clone(),
+            server_msg_id: preview.server_msg_id.clone(),
+        });
     }
 
     fn hear_receipt(&mut self, ack: Ack, kind: Receipt) {

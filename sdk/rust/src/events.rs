@@ -52,7 +52,8 @@ pub enum Event {
     Message(Arc<Message>),
     /// A message changed: its state, its place, or it was taken back.
     Update(Arc<Message>),
-    /// A preview or an unsent message is gone.
+    /// A preview or an unsent message is gone. If a preview that went with its connection was saved all
+    /// the same, it comes again as a new message.
     Removed {
         /// Where it was.
         conversation_id: String,

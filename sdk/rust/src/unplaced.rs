@@ -28,6 +28,12 @@ impl Unplaced {
         self.messages.remove(&self.turns.remove(name)?)
     }
 
+    /// All of them, in order; none is left.
+    pub(crate) fn take_all(&mut self) -> Vec<Arc<Message>> {
+        self.turns.clear();
+        std::mem::take(&mut self.messages).into_values().collect()
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.messages.is_empty()
     }

@@ -222,3 +222,27 @@ async fn receipts_that_came_while_we_were_away_are_learned_though_names_are_youn
     until("a look", async || fake.asked("/conversation/heads") > 4).await;
     assert_eq!(fake.asked("/conversation/all"), asked);
 }
+
+#[tokio::test]
+async fn a_preview_goes_with_its_connection_and_comes_as_a_message_if_it_was_saved() {
+    let fake = Fake::start().await;
+    let me = fake.person(|_| {}).await;
+    let heard = record(&me);
+    for frame in [push(1), preview(2), preview(3)] {
+        fake.say(&frame);
+    }
+    until("shown", async || seqs(&me).await == [1, 0, 0]).await;
+    serve_head(&fake, 2, 0, 2);
+    fake.end(None);
+    until("settled", async || seqs(&me).await == [1, 2]).await;
+    let wanted = [
+        "text 1 Received",
+        "text 2 Preview",
+        "text 3 Preview",
+        "s2 gone",
+        "s3 gone",
+        "text 2 Received",
+    ];
+    until("told", async || picked(&heard, told).len() == wanted.len()).await;
+    assert_eq!(picked(&heard, told), wanted);
+}
