@@ -94,7 +94,8 @@ export class SignIn implements TokenSource {
     if (ended === undefined) return;
     this.stop();
     this.tokens = undefined;
-    void this.forget(ended);
+    // Whoever is put out here is not out in another tab: a sign-in that has ended is refused when it goes on.
+    if (reason !== "kicked") void this.forget(ended);
     if (reason !== undefined) this.onEnded(reason);
   }
 

@@ -74,7 +74,7 @@ test.each([
   await world.clock.pass(600_000);
   expect(world.client.state).toEqual(state as State);
   expect(world.sockets.length).toBe(1);
-  const keepsSignIn = code === 4404;
+  const keepsSignIn = code !== 4401;
   expect((await world.store.get("session")) !== undefined).toBe(keepsSignIn);
 });
 

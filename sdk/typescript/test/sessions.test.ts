@@ -35,6 +35,33 @@ test("single: a device that was away learns that its sign-in has ended", async (
   expect(newer.state.name).toBe("online");
 });
 
+test("single: the tabs of a browser share a sign-in and stay", async () => {
+  server = await Server.start({ NEXO_SESSION__POLICY: "single" });
+  const store = new MemoryStore();
+  const one = await server.person("alice", { store });
+  const two = server.client({ store });
+  expect(await two.resume()).toBe(true);
+  await until(() => two.state.name === "online", "the other tab");
+  const states: string[] = [];
+  for (const tab of [one, two]) tab.on("state", ({ name }) => states.push(name));
+  await pause(1000);
+  expect([one.state.name, two.state.name]).toEqual(["online", "online"]);
+  expect(states).toEqual([]);
+});
+
+test("single: whoever was put out finds on going on that the sign-in has ended", async () => {
+  server = await Server.start({ NEXO_SESSION__POLICY: "single" });
+  const store = new MemoryStore();
+  const older = await server.person("alice", { store });
+  const newer = server.client();
+  await newer.login("alice", "password-1");
+  await until(() => older.state.name === "kicked", "kicked");
+  expect(await older.resume()).toBe(true);
+  await until(() => older.state.name === "signedOut", "refused");
+  await until(() => newer.state.name === "online", "the newer one stays");
+  expect(await server.client({ store }).resume()).toBe(false);
+});
+
 test("per platform: one of each kind", async () => {
   server = await Server.start({ NEXO_SESSION__POLICY: "per_platform" });
   const web = await server.person("alice", { platform: 5 });
