@@ -53,11 +53,12 @@ export class Client {
     this.platform = options.platform ?? 5;
     const problem = (error: Error) => this.events.emit("problem", error);
     this.store = new ForgivingStore(options.store ?? defaultStore(), problem);
+    const { httpTimeoutMs, refreshTimeoutMs } = this.timing;
     const refresh = (refresh_token: string) =>
-      this.http.postOpenly<Grant>("/auth/refresh", { refresh_token });
+      this.http.postOpenly<Grant>("/auth/refresh", { refresh_token }, refreshTimeoutMs);
     this.signIn = new SignIn(this.clock, this.store, refresh);
     const fetch = options.fetch ?? globalThis.fetch.bind(globalThis);
-    this.http = new Http(url, fetch, this.clock, this.timing.httpTimeoutMs, this.signIn);
+    this.http = new Http(url, fetch, this.clock, httpTimeoutMs, this.signIn);
     this.groups = new Groups(this.http);
     this.people = new People(this.http);
     this.link = this.linkTo(url, options.webSocket);

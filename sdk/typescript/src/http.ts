@@ -4,6 +4,8 @@ import { Refused, Unreachable } from "./refusal.js";
 
 /** Where a token comes from; tells what it replaces if that one is too old. */
 export interface TokenSource {
+  /** The how manyeth sign-in this is. */
+  readonly which: number;
   token(): Promise<string>;
   renew(stale: string): Promise<string>;
   /** The server says that this sign-in is over. */
@@ -46,16 +48,19 @@ export class Http {
   }
 
   /** For those who have no token yet. */
-  async postOpenly<T>(path: string, body: object): Promise<T> {
-    return (await this.once("POST", path, body)).data as T;
+  async postOpenly<T>(path: string, body: object, timeoutMs = this.timeoutMs): Promise<T> {
+    return (await this.once("POST", path, body, undefined, timeoutMs)).data as T;
   }
 
   private async ask(method: string, path: string, body?: object): Promise<Answer> {
+    const { which } = this.tokens;
     const token = await this.tokens.token();
     try {
       return await this.once(method, path, body, token);
     } catch (error) {
       if (!(error instanceof Refused) || error.status !== 401) throw error;
+      // A late answer says nothing about a sign-in that came after it, nor is it asked again under that.
+      if (this.tokens.which !== which) throw error;
       if (error.reason !== "token_expired") {
         this.tokens.refused(error.reason);
         throw error;
@@ -69,12 +74,13 @@ export class Http {
     path: string,
     body?: object,
     token?: string,
+    timeoutMs = this.timeoutMs,
   ): Promise<Answer> {
     const headers: Record<string, string> = {};
     if (token !== undefined) headers["authorization"] = `Bearer ${token}`;
     if (body !== undefined) headers["content-type"] = "application/json";
     const giveUp = new AbortController();
-    const cancel = this.clock.after(this.timeoutMs, () => giveUp.abort());
+    const cancel = this.clock.after(timeoutMs, () => giveUp.abort());
     try {
       const request: RequestInit = { method, headers, signal: giveUp.signal };
       if (body !== undefined) request.body = JSON.stringify(body);

@@ -11,6 +11,8 @@ export interface Timing {
   /** A connection that lasted this long was a good one: the waits start small again. */
   stableMs: number;
   httpTimeoutMs: number;
+  /** A refresh is asked for again soon: the server repeats an answer that was lost, but only for a minute. */
+  refreshTimeoutMs: number;
   /** A message without an answer is sent again after this long. */
   silenceMs: number;
   /** Unanswered messages of a conversation on the wire at a time. */
@@ -35,6 +37,7 @@ export const defaultTiming: Timing = {
   backoffMaxMs: 30_000,
   stableMs: 5_000,
   httpTimeoutMs: 15_000,
+  refreshTimeoutMs: 4_000,
   silenceMs: 5_000,
   sendWindow: 64,
   ackWindowMs: 200,

@@ -1,3 +1,4 @@
+import { Backoff } from "./backoff.js";
 import type { Cancel, Clock } from "./clock.js";
 import type { Reason } from "./codes.js";
 import type { TokenSource } from "./http.js";
@@ -23,14 +24,21 @@ interface Tokens {
 }
 
 const KEY = "session";
-/** After a refresh that nobody answered. */
-const AGAIN_MS = 5_000;
+/**
+ * After a refresh that nobody answered. The server may have used the token up, and gives the next one
+ * again for a minute: so it is asked several times within that.
+ */
+const AGAIN = { baseMs: 1_000, maxMs: 8_000 };
 
 /** The sign-in of this device: keeps its tokens fresh, one refresh at a time. */
 export class SignIn implements TokenSource {
   private tokens: Tokens | undefined;
   private renewing: Promise<string> | undefined;
+  private signIns = 0;
   private cancel: Cancel | undefined;
+  /** Nobody wants fresh tokens any more. */
+  private isStopped = false;
+  private readonly again: Backoff;
 
   /** There is a newer token: an open socket should carry on with it. */
   onRenewed: (token: string) => void = () => {};
@@ -41,7 +49,13 @@ export class SignIn implements TokenSource {
     private readonly clock: Clock,
     private readonly store: Store,
     private readonly refresh: (refreshToken: string) => Promise<Grant>,
-  ) {}
+  ) {
+    this.again = new Backoff(clock, AGAIN);
+  }
+
+  get which(): number {
+    return this.signIns;
+  }
 
   get userId(): string | undefined {
     return this.tokens?.userId;
@@ -50,21 +64,14 @@ export class SignIn implements TokenSource {
   /** Takes the sign-in of an earlier run, if there is one. */
   async resume(): Promise<boolean> {
     const kept = (await this.store.get(KEY)) as Tokens | undefined;
+    this.begin();
     if (kept !== undefined) this.hold(kept);
     return kept !== undefined;
   }
 
   async take(grant: Grant): Promise<void> {
-    const lifeMs = grant.expires_in * 1000;
-    const tokens = {
-      userId: grant.user_info.user_id,
-      token: grant.token,
-      refreshToken: grant.refresh_token,
-      expiresAt: this.clock.now() + lifeMs,
-      lifeMs,
-    };
-    this.hold(tokens);
-    await this.store.set(KEY, tokens);
+    this.begin();
+    await this.keep(grant);
   }
 
   async token(): Promise<string> {
@@ -78,10 +85,12 @@ export class SignIn implements TokenSource {
     if (this.tokens !== undefined && this.tokens.token !== stale) {
       return Promise.resolve(this.tokens.token);
     }
-    this.renewing ??= this.renewNow().finally(() => {
-      this.renewing = undefined;
+    if (this.renewing !== undefined) return this.renewing;
+    const renewing = this.renewNow().finally(() => {
+      if (this.renewing === renewing) this.renewing = undefined;
     });
-    return this.renewing;
+    this.renewing = renewing;
+    return renewing;
   }
 
   refused(reason: Reason): void {
@@ -107,8 +116,29 @@ export class SignIn implements TokenSource {
 
   /** Lets the tokens grow old. */
   stop(): void {
+    this.isStopped = true;
     this.cancel?.();
     this.cancel = undefined;
+  }
+
+  /** Another sign-in: what the one before still waits for is no longer ours. */
+  private begin(): void {
+    this.signIns += 1;
+    this.renewing = undefined;
+    this.isStopped = false;
+  }
+
+  private async keep(grant: Grant): Promise<void> {
+    const lifeMs = grant.expires_in * 1000;
+    const tokens = {
+      userId: grant.user_info.user_id,
+      token: grant.token,
+      refreshToken: grant.refresh_token,
+      expiresAt: this.clock.now() + lifeMs,
+      lifeMs,
+    };
+    this.hold(tokens);
+    await this.store.set(KEY, tokens);
   }
 
   private async renewNow(): Promise<string> {
@@ -116,22 +146,38 @@ export class SignIn implements TokenSource {
     if (used === undefined) throw new Refused("missing_token");
     // Another tab with the same store may have been first, or be while we ask.
     const kept = await this.newer(used);
+    this.checkStill(used);
     if (kept !== undefined && this.clock.now() < kept.expiresAt) this.hold(kept);
-    else
-      try {
-        await this.take(await this.refresh((kept ?? used).refreshToken));
-      } catch (error) {
-        if (!(error instanceof Refused) || error.reason !== "invalid_refresh_token") throw error;
-        const newer = await this.newer(kept ?? used);
-        if (newer === undefined) {
-          this.end(error.reason);
-          throw error;
-        }
-        this.hold(newer);
-      }
-    const { token } = this.tokens as Tokens;
+    else await this.ask(used, kept ?? used);
+    const token = this.tokens?.token;
+    if (token === undefined) throw new Refused("missing_token");
     this.onRenewed(token);
     return token;
+  }
+
+  private async ask(used: Tokens, latest: Tokens): Promise<void> {
+    const answer = await this.refresh(latest.refreshToken).then(
+      (grant) => ({ grant }),
+      (error: unknown) => ({ error }),
+    );
+    this.checkStill(used);
+    if ("grant" in answer) return this.keep(answer.grant);
+    const { error } = answer;
+    if (!(error instanceof Refused) || error.reason !== "invalid_refresh_token") {
+      const wait = error instanceof Refused ? error.retryAfterMs : undefined;
+      this.plan(this.again.next(wait)); // whoever asked may ask much later
+      throw error;
+    }
+    const newer = await this.newer(latest);
+    this.checkStill(used);
+    if (newer !== undefined) return this.hold(newer);
+    this.end(error.reason);
+    throw error;
+  }
+
+  /** Somebody may have signed out or in while we waited: then the answer is about nobody here. */
+  private checkStill(used: Tokens): void {
+    if (this.tokens !== used) throw new Refused("missing_token");
   }
 
   /** What the store has instead of these, of the same person. */
@@ -143,6 +189,7 @@ export class SignIn implements TokenSource {
 
   private hold(tokens: Tokens): void {
     this.tokens = tokens;
+    this.again.reset();
     // The server counts in whole seconds, so a token may die one earlier than it says.
     const marginMs = Math.min(60_000, 1000 + tokens.lifeMs / 5);
     this.plan(Math.max(0, tokens.expiresAt - marginMs - this.clock.now()));
@@ -150,12 +197,11 @@ export class SignIn implements TokenSource {
 
   private plan(ms: number): void {
     this.cancel?.();
+    if (this.isStopped) return;
     // Timers do not take more than 24 days.
     this.cancel = this.clock.after(Math.min(ms, 2 ** 31 - 1), () => {
       if (this.tokens === undefined) return;
-      this.renew(this.tokens.token).catch(() => {
-        if (this.tokens !== undefined) this.plan(AGAIN_MS);
-      });
+      this.renew(this.tokens.token).catch(() => {}); // it has planned the next try
     });
   }
 }

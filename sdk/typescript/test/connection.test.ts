@@ -125,6 +125,35 @@ test("a refresh that is refused ends the sign-in; one that nobody answers does n
   expect(world.client.state).toEqual({ name: "signedOut", reason: "invalid_refresh_token" });
 });
 
+test("a refresh whose answer got lost is asked for again, soon and often, with the same token", async () => {
+  const world = new World();
+  const tries: Array<{ at: number; token: string }> = [];
+  let isLost = true;
+  world.slow = (path, request) => {
+    if (path !== "/auth/refresh") return undefined;
+    const { refresh_token: token } = JSON.parse(String(request?.body)) as { refresh_token: string };
+    tries.push({ at: world.clock.now(), token });
+    if (!isLost) return Promise.resolve(Response.json({ code: 0, data: world.grant("token-2") }));
+    return new Promise((_, fail) => {
+      request?.signal?.addEventListener("abort", () => fail(new Error("no answer")));
+    });
+  };
+  world.clock.chance = 1; // the longest waits
+  await world.online();
+  const live = () => world.socket.say({ type: "PING" });
+  for (let i = 0; i < 58; i += 1) await world.clock.pass(30_000).then(live);
+  const first = tries[0]!.at;
+  for (let i = 0; i < 20; i += 1) await world.clock.pass(2_000).then(live);
+  expect(tries.length).toBeGreaterThan(3);
+  expect(tries[1]!.at - first).toBeLessThanOrEqual(5_000);
+  expect(new Set(tries.map(({ token }) => token))).toEqual(new Set(["token-1-refresh"]));
+  isLost = false;
+  for (let i = 0; i < 10; i += 1) await world.clock.pass(2_000).then(live);
+  expect(tries.at(-1)!.at - first).toBeLessThan(60_000);
+  expect(world.socket.of("REAUTH")).toEqual([{ type: "REAUTH", token: "token-2" }]);
+  expect(world.states.at(-1)).toBe("online");
+});
+
 test("another tab that refreshed first is no reason to sign out", async () => {
   const world = new World();
   await world.online();
@@ -150,4 +179,46 @@ test("a reload goes on with the sign-in and with what was not sent", async () =>
   expect(next.client.messages({ to: "you" })).toMatchObject([{ clientMsgId, state: "sending" }]);
   next.socket.welcome();
   expect(next.socket.of("SINGLE_CHAT")).toMatchObject([{ clientMsgId, body: "later", to: "you" }]);
+});
+
+test("what an earlier sign-in still hears does nothing to the next one", async () => {
+  const world = new World();
+  await world.online();
+  const late: Array<(response: Response) => void> = [];
+  const answer = (status: number, told: object) => Response.json(told, { status });
+  world.slow = (path) =>
+    path === "/user/info" || path === "/auth/refresh"
+      ? new Promise((answered) => late.push(answered))
+      : undefined;
+  const asked = world.client.people.me().catch((error: Error) => error);
+  world.socket.end(4100, "token_expired");
+  await world.clock.pass(1_000);
+  expect(late.length).toBe(2); // the question and the refresh
+  world.answers["/auth/login"] = () => ({ ...world.grant("theirs"), user_info: { user_id: "them" } });
+  await world.client.login("them", "password");
+  await calm();
+  late[0]?.(answer(401, { code: 1, reason: "session_invalid" }));
+  late[1]?.(answer(200, { code: 0, data: world.grant("token-2") }));
+  await calm();
+  expect(await asked).toMatchObject({ reason: "session_invalid" });
+  expect(world.client.me).toBe("them");
+  expect(await world.store.get("session")).toMatchObject({ userId: "them", token: "theirs" });
+  world.socket.welcome();
+  expect(world.client.state.name).toBe("online");
+});
+
+test("a refresh that is answered after signing out signs nobody in", async () => {
+  const world = new World();
+  await world.online();
+  let answer: (response: Response) => void = () => {};
+  world.slow = (path) =>
+    path === "/auth/refresh" ? new Promise((answered) => (answer = answered)) : undefined;
+  world.socket.end(4100, "token_expired");
+  await world.clock.pass(1_000);
+  world.answers["/auth/logout"] = () => ({});
+  await world.client.logout();
+  answer(Response.json({ code: 0, data: world.grant("token-2") }));
+  await calm();
+  expect(world.client.me).toBeUndefined();
+  expect(await world.store.get("session")).toBeUndefined();
 });

@@ -104,6 +104,9 @@ export class World {
     "/conversation/all": () => ({ list: [], has_more: false }),
   };
 
+  /** Answers in its own time, if it wants to. */
+  slow: (path: string, request?: RequestInit) => Promise<Response> | undefined = () => undefined;
+
   constructor(options: Partial<ClientOptions> = {}) {
     const sockets = this.sockets;
     const make = class extends FakeSocket {
@@ -115,7 +118,7 @@ export class World {
     this.client = new Client({
       url: "http://server",
       webSocket: make as unknown as SocketClass,
-      fetch: (url, request) => this.fetch(String(url), request?.body as string | undefined),
+      fetch: (url, request) => this.fetch(String(url), request),
       clock: this.clock,
       store: this.store,
       ...options,
@@ -139,10 +142,13 @@ export class World {
     await calm();
   }
 
-  private async fetch(url: string, body?: string): Promise<Response> {
+  private async fetch(url: string, request?: RequestInit): Promise<Response> {
     const { pathname: path, searchParams: query } = new URL(url);
+    const body = request?.body as string | undefined;
     const given = body === undefined ? undefined : JSON.parse(body);
     this.asked.push({ path, query, body: given });
+    const slow = this.slow(path, request);
+    if (slow !== undefined) return slow;
     const answer = this.answers[path]?.(query, given as never);
     if (answer === undefined) throw new Error(`nobody answers ${path}`);
     const status = "status" in answer ? (answer.status as number) : 200;
