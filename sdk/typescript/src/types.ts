@@ -146,9 +146,12 @@ export interface Events {
   problem: Error;
 }
 
-/** The id of a conversation, which one may build. */
+/**
+ * The id of a conversation, which one may build. One between two others, as a link may name it, is none
+ * of ours: what is said goes to one of them, so it is the conversation with that one.
+ */
 export function conversationOf(me: string, target: Target): string {
-  if (typeof target === "string") return target;
+  if (typeof target === "string") return conversationOf(me, addressOf(me, target));
   if ("groupId" in target) return `sg_${target.groupId}`;
   return `si_${[me, target.to].sort().join("_")}`;
 }

@@ -123,3 +123,10 @@ test("profiles, presence, readers, choices", async () => {
   await alice.receive({ to: "bob" }, "silent");
   expect(alice.conversation({ to: "bob" })).toMatchObject({ pinned: true, receive: "silent" });
 });
+
+test("what is said under the name of others' conversation leaves the outbox, to one of them", async () => {
+  const erin = await server.person("erin");
+  const saved = await erin.saved(erin.send("si_alice_bob", "wrong door"));
+  expect(saved).toMatchObject({ conversationId: "si_alice_erin", state: "saved", seq: 1 });
+  expect(erin.conversations().map(({ id }) => id)).toEqual(["si_alice_erin"]);
+});
