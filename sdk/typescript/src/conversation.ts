@@ -243,6 +243,12 @@ export class Conversation {
     };
   }
 
+  /** How far one of ours at this place has come. */
+  stateAt(seq: number): MessageState {
+    if (seq <= this.peerRead) return "read";
+    return seq <= this.peerDelivered ? "delivered" : "saved";
+  }
+
   private hold(ready: Message[]): Message[] {
     for (const message of ready) this.held.append(message);
     return ready;
@@ -256,11 +262,6 @@ export class Conversation {
     const ready = this.arrived.skipTo(min - 1);
     this.held.cutBefore(min);
     return this.hold(ready);
-  }
-
-  private stateAt(seq: number): MessageState {
-    if (seq <= this.peerRead) return "read";
-    return seq <= this.peerDelivered ? "delivered" : "saved";
   }
 }
 

@@ -76,7 +76,9 @@ export class Inbox {
     const ready = conversation.take(message);
     if (isShown && isNew) this.shown.add(message.serverMsgId);
     if (isShown && !ready.some((one) => one.serverMsgId === message.serverMsgId)) {
-      this.events.emit("update", message); // it waits for others before it, or is older than all here
+      // It waits for others before it, or is older than all here.
+      const state = message.mine ? conversation.stateAt(message.seq) : message.state;
+      this.events.emit("update", { ...message, state });
     }
     for (const one of ready) this.tell(conversation, one);
     this.makeRoom(conversation);

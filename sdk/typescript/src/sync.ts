@@ -28,6 +28,8 @@ export class Sync implements Mender {
   private asksAgain = false;
   private lastActive = 0;
   private namesAt = 0;
+  /** The line was away: what others received and read meanwhile nobody tells us again. */
+  private owesReceipts = false;
   private heads: Cancel | undefined;
   private quiet: Cancel | undefined;
   /** A page of what was missed is on its way. */
@@ -63,7 +65,7 @@ export class Sync implements Mender {
       await this.compare();
       const behind = [...this.inbox.conversations.values()].filter((one) => this.isBehind(one));
       if (behind.length > 0) this.resend({ type: "RESEND", cursors: cursorsOf(behind) });
-      // It also tells how far others have read. A line that breaks often does not ask for it often.
+      // A line that breaks often does not ask for it often, but at the next look.
       const isOld = this.clock.now() - this.namesAt > this.timing.headsEveryMs;
       await (isOld ? this.learnNames() : this.learnNew());
     });
@@ -71,6 +73,7 @@ export class Sync implements Mender {
 
   offline(): void {
     this.isOnline = false;
+    this.owesReceipts = true;
     this.asksAgain = false;
     this.heads?.();
     this.quiet?.();
@@ -154,7 +157,7 @@ export class Sync implements Mender {
 
   private async review(): Promise<void> {
     await this.compare();
-    await this.learnNew();
+    await (this.owesReceipts ? this.learnNames() : this.learnNew());
   }
 
   /** One look at the heads at a time; the next one is planned when it is done. */
@@ -195,10 +198,16 @@ export class Sync implements Mender {
     } while (cursor !== undefined);
   }
 
+  /** It also tells how far others have received and read. */
   private async learnNames(): Promise<void> {
+    this.owesReceipts = false;
     const path = "/conversation/all";
     const query = { with_last_message: true, limit: HEADS_PAGE };
-    const { list } = await this.http.get<{ list: ConversationInfo[] }>(path, query);
+    const asked = this.http.get<{ list: ConversationInfo[] }>(path, query);
+    const { list } = await asked.catch((error: unknown) => {
+      this.owesReceipts = true;
+      throw error;
+    });
     this.inbox.hearInfos(list);
     this.namesAt = this.clock.now();
     // Beyond the first thousand nobody looks.

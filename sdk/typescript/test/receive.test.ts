@@ -211,6 +211,36 @@ test("heads find the push that was lost last", async () => {
   expect(world.client.conversation(ID)).toMatchObject({ unread: 2, pinned: true, receive: "silent" });
 });
 
+test("receipts that were missed while the line was away are found at the next look", async () => {
+  const { clientMsgId } = world.client.send(ID, "mine");
+  const ack = { type: "ACK", ackType: "saved", conversationId: ID, clientMsgId, serverMsgId: "m" };
+  world.socket.say({ ...ack, from: "me", to: "you", msgSeq: "1", ts: 1 });
+  const state = () => world.client.messages(ID)[0]?.state;
+  const line = { conversation_id: ID, peer_nickname: "You", mention_unread_count: 0, max_seq: 1, read_seq: 1 };
+  world.answers["/conversation/all"] = () => ({
+    list: [{ ...line, peer_delivered_seq: 1, peer_read_seq: 1 }],
+  });
+  world.answers["/conversation/info"] = () => ({ ...line, peer_delivered_seq: 0, peer_read_seq: 0 });
+  await world.clock.pass(10_000);
+  world.socket.end(1006);
+  await world.clock.pass(1_000);
+  world.socket.welcome();
+  await calm();
+  expect(state()).toBe("saved"); // the names are young
+  const minute = async () => {
+    for (let i = 0; i < 3; i += 1) {
+      world.socket.say({ type: "PING" });
+      await world.clock.pass(20_000);
+    }
+  };
+  const asked = () => world.asked.filter(({ path }) => path === "/conversation/all").length;
+  await minute();
+  expect(state()).toBe("read");
+  const before = asked();
+  for (let i = 0; i < 3; i += 1) await minute();
+  expect(asked()).toBe(before); // once is enough
+});
+
 test("unread on a fresh device is the server's count, though only the end is here", async () => {
   world = new World();
   const head = { conversation_id: ID, min_seq: 1, max_seq: 100, delivered_seq: 100, read_seq: 40 };
