@@ -1,6 +1,6 @@
 import type { Message } from "./types.js";
 
-/** What heads say about what is unread, up to a place. */
+/** What the server counts as unread, up to a place: all of it, or what speaks to us. */
 export interface UnreadTold {
   upTo: number;
   read: number;
@@ -16,7 +16,8 @@ export class Held {
   private readonly places = new Map<string, number>();
   private before = { unread: 0, mentions: 0 };
   private within = { unread: 0, mentions: 0 };
-  private told: UnreadTold | undefined;
+  /** What was told of places that are not here yet. */
+  private told: { unread?: UnreadTold; mentions?: UnreadTold } = {};
   private readSeq = 0;
 
   /** The run begins after this place. */
@@ -127,27 +128,30 @@ export class Held {
 
   /** What the server counts as unread, for what is before the run. */
   hear(told: UnreadTold): void {
-    this.told = told;
+    this.told.unread = told;
     this.compare();
   }
 
   /** The server's count of messages that speak to us. */
-  hearMentions(mentions: number): void {
-    this.before.mentions = Math.max(0, mentions - this.within.mentions);
-    this.floor();
+  hearMentions(told: UnreadTold): void {
+    this.told.mentions = told;
+    this.compare();
   }
 
   private compare(): void {
-    const told = this.told;
-    if (told === undefined || told.upTo > this.last) return;
-    this.told = undefined;
-    if (told.read !== this.readSeq) return;
-    let within = this.within.unread;
-    for (let at = Math.max(told.upTo + 1, this.first); at <= this.last; at += 1) {
-      if (this.isUnread(this.at(at) as Message)) within -= 1;
+    for (const kind of ["unread", "mentions"] as const) {
+      const told = this.told[kind];
+      if (told === undefined || told.upTo > this.last) continue;
+      delete this.told[kind];
+      if (told.read !== this.readSeq) continue;
+      let within = this.within[kind];
+      for (let at = Math.max(told.upTo + 1, this.first); at <= this.last; at += 1) {
+        const message = this.at(at) as Message;
+        if (this.isUnread(message) && (kind === "unread" || message.important)) within -= 1;
+      }
+      this.before[kind] = told.unread - within;
+      this.floor();
     }
-    this.before.unread = told.unread - within;
-    this.floor();
   }
 
   /** Once everything unread is held, the count is ours alone. */

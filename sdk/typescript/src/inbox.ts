@@ -17,6 +17,8 @@ export interface ConversationInfo {
   group_avatar?: string;
   member_count?: number;
   mention_unread_count: number;
+  max_seq: number;
+  read_seq: number;
   last_message?: MessageInfo;
 }
 
@@ -139,7 +141,8 @@ export class Inbox {
         if (last.seq === conversation.arrived.last + 1) this.take(fromInfo(last, this.me));
         else this.expect(conversation, last.seq);
       }
-      conversation.held.hearMentions(info.mention_unread_count);
+      const { max_seq: upTo, read_seq: read, mention_unread_count: unread } = info;
+      conversation.held.hearMentions({ upTo, read, unread });
       this.touch(conversation);
     }
   }

@@ -53,6 +53,21 @@ test("what is unread before the run comes from the server's count", () => {
   expect(run.unread).toBe(0);
 });
 
+test("what speaks to us is counted once, also if it was told before it came", () => {
+  const run = held(90, 95);
+  run.readTo(50);
+  run.hearMentions({ upTo: 98, read: 50, unread: 3 });
+  expect(run.mentions).toBe(0);
+  run.append(message(96, false, true));
+  run.append(message(97));
+  run.append(message(98, false, true));
+  expect(run.mentions).toBe(3);
+  run.append(message(99, false, true));
+  expect(run.mentions).toBe(4);
+  run.hearMentions({ upTo: 98, read: 50, unread: 3 });
+  expect(run.mentions).toBe(4);
+});
+
 test("letting go of the oldest changes no count", () => {
   const run = held(0, 20);
   run.trim(5);

@@ -249,7 +249,7 @@ test("unread on a fresh device is the server's count, though only the end is her
     heads: [{ ...head, ...rest, is_pinned: false, recv_msg_opt: 0, updated_at: 0 }],
     has_more: false,
   });
-  const line = { conversation_id: ID, peer_nickname: "You", mention_unread_count: 3 };
+  const line = { conversation_id: ID, peer_nickname: "You", mention_unread_count: 3, max_seq: 100, read_seq: 40 };
   world.answers["/conversation/all"] = () => ({ list: [{ ...line, last_message: info(100) }] });
   serve(100);
   const news: number[] = [];
