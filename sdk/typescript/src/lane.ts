@@ -39,6 +39,8 @@ export class Lane {
   timer: Cancel | undefined;
   /** The server is busy: until then nothing is written. */
   paused: Cancel | undefined;
+  /** The server was busy: one at a time, until one is saved. */
+  isCareful = false;
 
   constructor(
     private readonly window: number,
@@ -94,7 +96,7 @@ export class Lane {
   }
 
   private *foremost(): Generator<Flight> {
-    let left = this.window;
+    let left = this.isCareful ? 1 : this.window;
     for (const flight of this.flights.values()) {
       if (left === 0) return;
       left -= 1;

@@ -103,7 +103,10 @@ export class Outbox {
     const flight = lane?.flights.get(clientMsgId);
     if (lane === undefined || flight === undefined) return undefined;
     lane.silences = 0;
-    lane.busy.reset();
+    if (lane.paused === undefined) {
+      lane.busy.reset();
+      lane.isCareful = false;
+    }
     this.leave(lane, flight.entry);
     this.pump();
     return flight.entry;
@@ -115,8 +118,8 @@ export class Outbox {
     const flight = lane?.flights.get(clientMsgId);
     if (lane === undefined || flight === undefined) return;
     lane.silences = 0;
-    if (mayRetry(reason)) this.pause(lane);
-    else this.finish(lane, flight.entry, reason);
+    if (!mayRetry(reason)) this.finish(lane, flight.entry, reason);
+    else if (lane.paused === undefined) this.pause(lane); // the refusals of one burst are one
     this.pump();
   }
 
@@ -177,6 +180,7 @@ export class Outbox {
 
   private pause(lane: Lane): void {
     lane.again();
+    lane.isCareful = true;
     lane.paused = this.clock.after(lane.busy.next(this.timing.backoffBaseMs), () => {
       lane.paused = undefined;
       this.pump();

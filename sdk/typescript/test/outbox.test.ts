@@ -128,9 +128,30 @@ test("a busy server is given time, and the conversation goes again in order", as
   outbox.refused("1", "server_busy");
   saved("x", "other");
   expect(written()).toBe("");
-  await clock.pass(10_000);
-  expect(wire.slice(0, 3)).toEqual(["1", "2", "3"]);
+  await clock.pass(1000);
+  expect(written()).toBe("1");
+  saved("1");
+  expect(written()).toBe("2 3");
   expect(refusals).toEqual([]);
+});
+
+test("the refusals of one burst cost one pause, and one message asks whether it is over", async () => {
+  outbox.online(limits);
+  for (const name of ["1", "2", "3", "4"]) say(name);
+  written();
+  const burst = () => ["1", "2", "4"].forEach((name) => outbox.refused(name, "server_busy"));
+  burst();
+  saved("3"); // of the same burst
+  expect(written()).toBe("");
+  await clock.pass(750);
+  expect(written()).toBe("1");
+  outbox.refused("1", "server_busy");
+  await clock.pass(999);
+  expect(written()).toBe("");
+  await clock.pass(1);
+  expect(written()).toBe("1");
+  saved("1");
+  expect(written()).toBe("2 4");
 });
 
 test("other refusals are final, are kept, and can be tried again or forgotten", async () => {
