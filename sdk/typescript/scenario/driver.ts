@@ -39,9 +39,8 @@ let disordered = 0;
 let sent = 0;
 
 function hear(message: Message): void {
-  const name = `${message.from} ${message.clientMsgId}`;
-  if (told.has(name)) twice += 1;
-  told.set(name, message.seq);
+  if (told.has(message.clientMsgId)) twice += 1;
+  told.set(message.clientMsgId, message.seq);
   if (message.seq === 0) return;
   const last = told.get(message.conversationId) ?? 0;
   if (message.seq <= last) disordered += 1;
@@ -124,6 +123,7 @@ async function obey(command: Command): Promise<void> {
 }
 
 client.on("message", hear);
+client.on("removed", ({ clientMsgId }) => told.delete(clientMsgId)); // and may come as a message
 client.on("state", ({ name }) => {
   if (name === "online") countAgain();
   say({ say: "state", name });

@@ -82,6 +82,7 @@ export class Desk {
   offline(): void {
     this.outbox.offline();
     this.acks.offline();
+    this.inbox.offline();
     this.sync.offline();
   }
 

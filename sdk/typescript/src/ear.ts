@@ -94,7 +94,8 @@ export class Ear {
     const message = conversation.outgoing.get(clientMsgId);
     if (this.outbox.accepted(conversation.id, clientMsgId) === undefined) return;
     if (message === undefined || message.state !== "sending") return;
-    const accepted: Message = { ...message, serverMsgId, state: "accepted" };
+    const body = frame.body ?? message.body; // words of the operator's list are replaced
+    const accepted: Message = { ...message, serverMsgId, body, state: "accepted" };
     conversation.outgoing.set(clientMsgId, accepted);
     this.events.emit("update", accepted);
     this.inbox.touch(conversation);
@@ -118,11 +119,7 @@ export class Ear {
 
   private hearDropped(conversation: Conversation, frame: AckFrame): void {
     const preview = conversation.previews.get(frame.serverMsgId);
-    if (preview === undefined) return;
-    conversation.previews.delete(frame.serverMsgId);
-    const { conversationId, clientMsgId, serverMsgId } = preview;
-    this.events.emit("removed", { conversationId, clientMsgId, serverMsgId });
-    this.inbox.touch(conversation);
+    if (preview !== undefined) this.inbox.drop(conversation, preview);
   }
 
   private hearReceipt(

@@ -113,6 +113,21 @@ export class Inbox {
     this.touch(conversation);
   }
 
+  /** A preview that is not saved. */
+  drop(conversation: Conversation, preview: Message): void {
+    const { conversationId, clientMsgId, serverMsgId } = preview;
+    conversation.previews.delete(serverMsgId);
+    this.events.emit("removed", { conversationId, clientMsgId, serverMsgId });
+    this.touch(conversation);
+  }
+
+  /** What becomes of previews nobody tells us now; those that are saved come as messages. */
+  offline(): void {
+    for (const conversation of this.conversations.values()) {
+      for (const preview of [...conversation.previews.values()]) this.drop(conversation, preview);
+    }
+  }
+
   /** Compares with what the server has; for the first time when the device has just come. */
   hearHeads(heads: Head[], isFirst: boolean): void {
     for (const head of heads) {

@@ -134,7 +134,7 @@ export interface Events {
   message: Message;
   /** A message changed: its state, its place, or it was taken back. */
   update: Message;
-  /** A preview or an unsent message is gone. */
+  /** A preview or an unsent message is gone. Previews go when the line breaks; what was saved comes as `message`. */
   removed: { conversationId: string; clientMsgId: string; serverMsgId: string };
   conversation: ConversationLine;
   change: Change;

@@ -143,6 +143,20 @@ test("a dropped preview is removed", async () => {
   expect(told).toEqual(["text 1 preview", "s1 gone"]);
 });
 
+test("previews go when the line breaks, and what was saved comes as a message", async () => {
+  world.socket.say(push(1));
+  const { msgSeq: _, ...preview } = push(2, { preview: true });
+  world.socket.say(preview);
+  world.socket.end(1006);
+  expect(seqs()).toEqual([1]);
+  await world.clock.pass(1000);
+  world.socket.welcome();
+  await calm();
+  world.socket.say(push(2));
+  expect(seqs()).toEqual([1, 2]);
+  expect(told).toEqual(["text 1 received", "text 2 preview", "s2 gone", "text 2 received"]);
+});
+
 test("saved without a preview is a hole to pull", async () => {
   world.socket.say(push(1));
   serve(2);
@@ -175,6 +189,15 @@ test("words that the operator replaced are replaced here too", async () => {
   const { clientMsgId } = world.client.send(ID, "a bad word");
   const ack = { type: "ACK", ackType: "saved", conversationId: ID, clientMsgId, serverMsgId: "m" };
   world.socket.say({ ...ack, from: "me", to: "you", msgSeq: "1", ts: 1, body: "a *** word" });
+  expect(world.client.messages(ID)[0]?.body).toBe("a *** word");
+});
+
+test("also when the message is only accepted", async () => {
+  const { clientMsgId } = world.client.send(ID, "a bad word");
+  const ack = { type: "ACK", conversationId: ID, clientMsgId, serverMsgId: "m", from: "me", to: "you" };
+  world.socket.say({ ...ack, ackType: "accepted", body: "a *** word" });
+  expect(world.client.messages(ID)[0]?.body).toBe("a *** word");
+  world.socket.say({ ...ack, ackType: "saved", msgSeq: "1", ts: 1 });
   expect(world.client.messages(ID)[0]?.body).toBe("a *** word");
 });
 
