@@ -44,6 +44,8 @@ export class Client {
   private desk: Desk | undefined;
   private now: State = { name: "offline" };
   private unwatch: Off | undefined;
+  /** Those who wait for a message to be saved, and how to tell them that nobody sends it now. */
+  private readonly waiting = new Set<(reason: Reason) => void>();
 
   constructor(options: ClientOptions) {
     const url = options.url.replace(/\/+$/, "");
@@ -163,19 +165,29 @@ export class Client {
     return this.open().send(target, typeof content === "string" ? { body: content } : content, options);
   }
 
-  /** Resolves when a message that was sent is saved, rejects if it is refused. */
+  /** Resolves when a message that was sent is saved; rejects if it is refused, or the sign-in is left. */
   saved(message: Message): Promise<Message> {
     return new Promise((resolve, reject) => {
       const look = (now: Message) => {
         if (now.clientMsgId !== message.clientMsgId || !now.mine) return;
-        if (now.state === "refused") reject(new Refused(now.reason as Reason));
-        else if (now.seq > 0) resolve(now);
-        else return;
-        off();
+        if (now.state === "refused") return giveUp(now.reason as Reason);
+        if (now.seq === 0) return;
+        done();
+        resolve(now);
+      };
+      const giveUp = (reason: Reason) => {
+        done();
+        reject(new Refused(reason));
       };
       const off = this.on("update", look);
+      const done = () => {
+        off();
+        this.waiting.delete(giveUp);
+      };
+      this.waiting.add(giveUp);
       const known = this.messages(message.conversationId);
       look(known.find((one) => one.mine && one.clientMsgId === message.clientMsgId) ?? message);
+      if (this.me === undefined) giveUp("missing_token");
     });
   }
 
@@ -269,12 +281,14 @@ export class Client {
     this.link.stop(state ?? { name: "offline" });
     this.desk.typing.end();
     this.desk = undefined;
+    for (const giveUp of [...this.waiting]) giveUp("missing_token");
   }
 
   private ended(reason: Reason): void {
     const state: State =
       reason === "kicked" ? { name: "kicked" } : { name: "signedOut", reason };
     this.link.stop(state);
+    for (const giveUp of [...this.waiting]) giveUp(reason);
   }
 
   private open(): Desk {

@@ -222,3 +222,17 @@ test("a refresh that is answered after signing out signs nobody in", async () =>
   expect(world.client.me).toBeUndefined();
   expect(await world.store.get("session")).toBeUndefined();
 });
+
+test.each([
+  ["signing out", (world: World) => void world.client.logout(), "missing_token"],
+  ["an ended sign-in", (world: World) => world.socket.end(4401, "session_invalid"), "session_invalid"],
+  ["closing", (world: World) => world.client.close(), "missing_token"],
+])("whoever waits for a message to be saved hears of %s", async (_, leave, reason) => {
+  const world = new World();
+  world.answers["/auth/logout"] = () => ({});
+  await world.online();
+  const waiting = world.client.saved(world.client.send({ to: "you" }, "never"));
+  const heard = waiting.catch((error: Error) => error);
+  leave(world);
+  expect(await heard).toMatchObject({ name: "Refused", reason });
+});
