@@ -1,3 +1,4 @@
+import { readFile } from "node:fs/promises";
 import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Locator, type Page } from "playwright-core";
 import { serve, type Site } from "../../dev/serve.mjs";
 import { PASSWORD, Server } from "./server.ts";
@@ -14,10 +15,11 @@ const ARGS = [
   "--disable-sync",
 ];
 
-/** The page as the server itself serves it; from beside it, if the server was built without. */
+/** The page as the server itself serves it; from beside it, if the server was built without, or with an older one. */
 async function served(url: string): Promise<Site> {
-  const page = await fetch(url);
-  if (page.headers.get("etag") === null) return serve(url);
+  const page = await (await fetch(url)).text();
+  const ours = await readFile(new URL("../../dist/index.html", import.meta.url), "utf8");
+  if (page !== ours) return serve(url);
   const aim = () => {
     throw new Error("the server's own page asks the server");
   };
