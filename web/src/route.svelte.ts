@@ -20,6 +20,12 @@ export function hashOf(place: Place): string {
   return `#/c/${encodeURIComponent(place.conversation)}${place.isInfo ? "/info" : ""}`;
 }
 
+/** Whether it can be a conversation of this person: a private one names the two who are in it. */
+export function mayBeOf(me: string, conversation: string): boolean {
+  const [kind, ...names] = conversation.split("_");
+  return kind === "sg" || (kind === "si" && names.length === 2 && names.includes(me));
+}
+
 function decodeName(text: string): string {
   try {
     return decodeURIComponent(text);

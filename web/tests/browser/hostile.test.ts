@@ -75,3 +75,11 @@ test("addresses that make no sense lead to the list", async () => {
     await anna.online();
   }
 });
+
+test("a link to a conversation of others opens none", async () => {
+  await anna.page.goto(`${world.site.url}/#/c/si_ben_cora`);
+  await anna.page.reload();
+  await anna.online();
+  await anna.page.getByText("Pick a conversation").waitFor();
+  expect(await anna.field.count()).toBe(0);
+});

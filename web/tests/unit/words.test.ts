@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { mentionAt, partsOf } from "../../src/chat/parts.ts";
 import { idsOf, passwordProblem, userIdProblem } from "../../src/entry/rules.ts";
 import { matching } from "../../src/list/search.ts";
-import { hashOf, placeOf } from "../../src/route.svelte.ts";
+import { hashOf, mayBeOf, placeOf } from "../../src/route.svelte.ts";
 import { en } from "../../src/texts/en.ts";
 import { zh } from "../../src/texts/zh.ts";
 import { agoName, dayName, shortTime } from "../../src/time.ts";
@@ -60,6 +60,11 @@ test("an address leads where it came from", () => {
   }
   for (const hash of ["", "#", "#/c/", "#/x/y"]) expect(placeOf(hash)).toEqual({});
   expect(placeOf("#/c/%E0%A4%A")).toEqual({ conversation: "%E0%A4%A" });
+});
+
+test("a link leads only to a conversation one can be in", () => {
+  for (const own of ["si_alice_carol", "si_carol_dave", "sg_1024"]) expect(mayBeOf("carol", own)).toBe(true);
+  for (const other of ["si_alice_bob", "si_carol", "si_a_b_carol", "carol", ""]) expect(mayBeOf("carol", other)).toBe(false);
 });
 
 test("days have names", () => {
