@@ -31,7 +31,8 @@ class Session {
     client.on("state", (state) => this.hear(state));
     this.tabs.hear((news) => {
       if (news.kind === "signedOut") this.leave();
-      else if (this.page !== "desk" || news.userId !== this.me) void this.resume();
+      else if (this.me !== "" && news.userId !== this.me) this.restart();
+      else if (this.page !== "desk") void this.resume();
     });
     await this.resume();
   }
@@ -54,7 +55,8 @@ class Session {
     this.isChanging = true;
     try {
       await client.changePassword(oldPassword, newPassword);
-      await this.login(me, newPassword);
+      // It is changed, whatever comes now: who cannot come back at once signs in with the new one.
+      await this.login(me, newPassword).catch(() => this.end("session_invalid"));
     } finally {
       this.isChanging = false;
     }

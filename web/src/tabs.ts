@@ -66,7 +66,10 @@ export function shareRefresh(store: TabStore, fetch: typeof globalThis.fetch): t
       if (isNewer && kept.expiresAt - Date.now() > FRESH_MS) return answerOf(kept);
       const refresh_token = kept?.refreshToken ?? given;
       const response = await fetch(input, { ...init, body: JSON.stringify({ refresh_token }) });
-      if (response.ok) await store.set(SIGN_IN, await keptOf(response.clone()));
+      // Whoever signed out or in meanwhile has no use for them.
+      const now = (await store.get(SIGN_IN)) as Kept | undefined;
+      const isStill = kept !== undefined && now?.refreshToken === kept.refreshToken;
+      if (response.ok && isStill) await store.set(SIGN_IN, await keptOf(response.clone()));
       return response;
     };
     return alone("nexo/refresh", refresh, init?.signal ?? undefined);
