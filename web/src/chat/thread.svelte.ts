@@ -11,6 +11,12 @@ const UNREAD_MAX = 600;
 const QUOTE_PAGES = 50;
 const PAUSE_MS = 2_000;
 
+/** Whether this page has heard the server: then what is here is no guess, also while the line is away. */
+let wasOnline = false;
+client.on("state", ({ name }) => {
+  wasOnline ||= name === "online";
+});
+
 /** The conversation that is open. */
 export class Thread {
   messages = $state.raw<readonly Message[]>([]);
@@ -19,6 +25,8 @@ export class Thread {
   unreadFrom = $state(0);
   /** Enough is here to show. */
   isReady = $state(false);
+  /** Everything is here that is wanted at first; without a line it comes later. */
+  private isFilled = false;
   isLoading = $state(false);
   hasOlder = $state(false);
   /** What was said last, for those who listen. */
@@ -28,6 +36,7 @@ export class Thread {
   private pausedUntil = 0;
   private readonly offs: Array<() => void> = [];
   private isClosed = false;
+  private readonly lookAgain = later(() => this.refresh(), PAUSE_MS);
 
   constructor(readonly id: string) {
     const refresh = later(() => this.refresh());
@@ -81,6 +90,11 @@ export class Thread {
     }
   }
 
+  /** There are unread ones before those that are here, and they are on their way: nobody has seen them. */
+  get lacksUnread(): boolean {
+    return !this.isFilled && this.hasOlder && this.unreadFrom > 0 && this.first() > this.unreadFrom;
+  }
+
   find(serverMsgId: string): Message | undefined {
     return this.messages.findLast((message) => message.serverMsgId === serverMsgId);
   }
@@ -109,24 +123,28 @@ export class Thread {
     const line = client.conversation(this.id);
     const first = this.first();
     this.hasOlder = line !== undefined && first > 1 && first !== this.oldest;
-    if (this.isReady) return;
-    if (line !== undefined && line.unread > 0) this.unreadFrom = line.readSeq + 1;
+    if (this.isFilled) return;
+    if (!this.isReady && line !== undefined && line.unread > 0) this.unreadFrom = line.readSeq + 1;
     this.fill();
   }
 
   /** Brings what is needed before the first look. */
   private fill(): void {
-    // Before the server was heard nobody knows what is unread; without one there is only what is unsent.
     const { name } = client.state;
-    if (name !== "online" && !(name === "offline" && this.messages.length > 0)) return;
+    if (name !== "online") {
+      // Before the server was heard nobody knows what is unread; if it is away there is only what is unsent.
+      this.isReady ||= this.messages.length > 0 && (wasOnline || name === "offline");
+      return;
+    }
     const first = this.first();
     const isEnough = this.messages.length >= FIRST && (this.unreadFrom === 0 || first <= this.unreadFrom);
     if (!this.hasOlder || isEnough || this.messages.length > UNREAD_MAX) {
-      this.isReady = true;
+      this.isReady = this.isFilled = true;
     } else if (Date.now() >= this.pausedUntil) {
       void this.older();
     } else {
-      this.isReady = this.messages.length > 0;
+      this.isReady ||= this.messages.length > 0;
+      this.lookAgain();
     }
   }
 

@@ -55,6 +55,49 @@ test("the wire is cut, the page is reloaded, and what was not sent still goes ou
   await cutter.stop();
 });
 
+test("a conversation that is here is shown while the server is away, and the rest comes later", async () => {
+  world = await World.start({}, "beside");
+  const { server } = world;
+  const cutter = await Cutter.start(server.url);
+  world.site.aim(cutter.url);
+  const anna = await world.person("anna");
+  anna.allowBadDays();
+  await server.register("ben", "Ben");
+  const ben = await server.token("ben");
+  for (let index = 1; index <= 40; index += 1) await server.say(ben, { recv_id: "anna" }, `number ${index}.`);
+  await anna.line("Ben").getByText("40 unread").waitFor({ state: "attached" });
+  await anna.page.waitForTimeout(1_000); // until the server knows that they arrived
+  await anna.page.reload(); // now they are history: only the end of it is here
+  await anna.line("Ben").getByText("number 40.").waitFor();
+  await anna.page.waitForTimeout(500);
+
+  cutter.cut();
+  await anna.page.getByText("You are offline.").waitFor();
+  await anna.line("Ben").click();
+  await anna.bubble("number 40.").waitFor({ timeout: 1_000 });
+  expect(await anna.page.locator("article").count()).toBe(1);
+  cutter.mend();
+  await anna.bubble("number 1.").waitFor({ timeout: 30_000 });
+  await anna.page.getByText("New messages", { exact: true }).waitFor();
+  await cutter.stop();
+});
+
+test("a password that was changed is changed, also if signing in again fails", async () => {
+  world = await World.start({}, "beside");
+  const anna = await world.person("anna");
+  anna.allowBadDays();
+  await anna.page.locator("a.me").click();
+  await anna.page.route("**/auth/login", (route) => route.abort());
+  await anna.page.getByLabel("Current password").fill(PASSWORD);
+  await anna.page.getByLabel("New password").fill("something else");
+  await anna.page.getByRole("button", { name: "Change password" }).click();
+  await anna.page.getByText("Your sign-in has ended").waitFor();
+  await anna.page.unroute("**/auth/login");
+  await anna.page.getByLabel(/Password/).first().fill("something else");
+  await anna.page.getByRole("button", { name: "Sign in again" }).click();
+  await anna.online();
+});
+
 const SHORT = { NEXO_AUTH__ACCESS_TOKEN_SECONDS: "3", NEXO_AUTH__REFRESH_GRACE_SECONDS: "0" };
 
 test.each(["with locks", "without locks, as on pages without TLS"])("tabs share one sign-in, %s", async (locks) => {

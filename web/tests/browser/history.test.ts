@@ -140,6 +140,26 @@ test("jumping to the newest works from far away, and counts what came", async ()
   await page.getByRole("button", { name: /newest|new message/ }).waitFor({ state: "detached" });
 });
 
+test("whoever came to a few new messages follows what comes after them", async () => {
+  const ben = await world.server.token("ben");
+  await anna.page.getByRole("link", { name: "Settings" }).first().click();
+  await world.server.say(ben, { recv_id: "anna" }, "a new one");
+  await anna.line("Ben").getByText("1 unread").waitFor({ state: "attached" });
+  await anna.line("Ben").click();
+  await anna.page.getByText("New messages", { exact: true }).waitFor();
+  await anna.bubble("a new one").waitFor();
+  await anna.page.waitForTimeout(300);
+  for (let index = 1; index <= 12; index += 1) {
+    await world.server.say(ben, { recv_id: "anna" }, `afterwards ${index}\nand\na few\nlines`);
+  }
+  const last = anna.bubble("afterwards 12");
+  await last.waitFor();
+  await anna.page.waitForTimeout(300);
+  const box = (await last.boundingBox())!;
+  const log = (await anna.page.getByRole("log").boundingBox())!;
+  expect(box.y + box.height).toBeLessThanOrEqual(log.y + log.height);
+});
+
 test("what is unread begins with a line, and one starts there", async () => {
   await anna.page.getByRole("link", { name: "Settings" }).first().click();
   const ben = await world.server.token("ben");
