@@ -1,9 +1,12 @@
 import { type Group, type JoinRequest, type Member, Refused } from "nexo-sdk";
+import { SvelteMap } from "svelte/reactivity";
 import { later } from "../later.ts";
 import { people } from "../people.svelte.ts";
 import { client, session } from "../session.svelte.ts";
 
 const PAGE = 100;
+/** So many the server gives at a time, and so many are looked through for a name. */
+const MOST = 1_000;
 
 /** A group as this page knows it. */
 export class GroupDesk {
@@ -15,6 +18,12 @@ export class GroupDesk {
   isOver = $state(false);
   private cursor: string | undefined;
   private isLoading = false;
+  /** It changed while it was loaded. */
+  private again = false;
+  /** Somebody looks for names. */
+  private wantsMany = false;
+  /** What those may do who are not among the members here. */
+  private readonly roles = new Map<string, Member["role_level"]>();
 
   constructor(readonly id: string) {}
 
@@ -35,14 +44,39 @@ export class GroupDesk {
     return member.user_id !== session.me && this.myRole > member.role_level;
   }
 
+  /** May what this person said be taken back by us? Whoever has left counts as a member. */
+  async mayRecallOf(userId: string): Promise<boolean> {
+    if (!this.isAdmin) return false;
+    const known = this.members.find((one) => one.user_id === userId)?.role_level ?? this.roles.get(userId);
+    return this.myRole > (known ?? (await this.askRole(userId)));
+  }
+
+  private async askRole(userId: string): Promise<Member["role_level"]> {
+    if (!this.hasMore && this.members.length > 0) return 0; // everybody is here, so they are not
+    try {
+      const { role_level } = await client.groups.member(this.id, userId);
+      this.roles.set(userId, role_level);
+      return role_level;
+    } catch (error) {
+      const hasLeft = error instanceof Refused && error.reason === "target_not_member";
+      return hasLeft ? 0 : 2; // who knows: then nothing is offered
+    }
+  }
+
   async load(): Promise<void> {
-    if (this.isLoading || this.isOver) return;
+    if (this.isOver) return;
+    if (this.isLoading) {
+      this.again = true;
+      return;
+    }
     this.isLoading = true;
+    this.again = false;
     try {
       this.info = await client.groups.info(this.id);
       if (this.info.my_role === undefined) return;
-      const limit = Math.max(PAGE, this.members.length);
-      const page = await client.groups.members(this.id, { limit: Math.min(limit, 1000) });
+      const limit = this.wantsMany ? MOST : Math.min(Math.max(PAGE, this.members.length), MOST);
+      const page = await client.groups.members(this.id, { limit });
+      this.roles.clear();
       this.take([], page.list);
       this.cursor = page.next_cursor;
       this.total = page.total ?? page.list.length;
@@ -53,13 +87,23 @@ export class GroupDesk {
     } finally {
       this.isLoading = false;
     }
+    if (this.again) await this.load();
   }
 
   async more(): Promise<void> {
-    if (this.cursor === undefined) return;
-    const page = await client.groups.members(this.id, { limit: PAGE, cursor: this.cursor });
+    const { cursor } = this;
+    if (cursor === undefined) return;
+    const page = await client.groups.members(this.id, { limit: PAGE, cursor });
+    if (this.cursor !== cursor) return; // it was loaded anew meanwhile
     this.take(this.members, page.list);
     this.cursor = page.next_cursor;
+  }
+
+  /** Brings as many members as one looks through for a name. */
+  async everybody(): Promise<void> {
+    this.wantsMany = true;
+    const isShort = this.members.length === 0 || (this.hasMore && this.members.length < MOST);
+    if (isShort) await this.load();
   }
 
   private take(before: readonly Member[], list: Member[]): void {
@@ -72,6 +116,8 @@ export class GroupDesk {
 /** The groups that were looked at. */
 class Groups {
   private readonly desks = new Map<string, GroupDesk>();
+  /** Those somebody asked to join since this page is open. */
+  private readonly asked = new SvelteMap<string, GroupDesk>();
 
   constructor() {
     client.on("change", ({ conversationId, kind }) => {
@@ -80,7 +126,15 @@ class Groups {
       if (desk !== undefined && (kind === "dissolved" || kind === "dismissed")) desk.isOver = true;
       else if (kind !== "recalled") this.reload(id);
     });
-    client.on("joinRequest", ({ groupId }) => this.reload(groupId));
+    client.on("joinRequest", ({ groupId }) => {
+      this.reload(groupId);
+      this.asked.set(groupId, this.open(groupId));
+    });
+  }
+
+  /** How many wait to be let in, as far as this page has heard. */
+  waiting(id: string): number {
+    return this.asked.get(id)?.requests.length ?? 0;
   }
 
   open(id: string): GroupDesk {

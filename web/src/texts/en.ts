@@ -68,6 +68,7 @@ export const en = {
     draft: "Draft:",
     recalled: "Message taken back",
     mentioned: "You were mentioned",
+    asks: (many: number) => (many === 1 ? "1 person waits to join" : `${many} people wait to join`),
     unread: (many: number) => `${many} unread`,
     pin: "Pin to top",
     unpin: "Unpin",
@@ -108,6 +109,7 @@ export const en = {
     pending: "Your request is on its way. You will see the group once somebody lets you in.",
     accepted: (group: string) => `You are now in ${group}.`,
     rejected: "Your request to join a group was declined.",
+    asks: (who: string, group: string) => `${who} asks to join ${group}.`,
   },
 
   chat: {

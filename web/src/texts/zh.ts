@@ -69,6 +69,7 @@ export const zh: Texts = {
     draft: "草稿：",
     recalled: "消息已撤回",
     mentioned: "有人提到你",
+    asks: (many) => `${many} 人等待入群`,
     unread: (many) => `${many} 条未读`,
     pin: "置顶",
     unpin: "取消置顶",
@@ -109,6 +110,7 @@ export const zh: Texts = {
     pending: "申请已发出，通过后群组会出现在列表里。",
     accepted: (group) => `你已加入 ${group}。`,
     rejected: "你的入群申请被拒绝了。",
+    asks: (who, group) => `${who} 申请加入 ${group}。`,
   },
 
   chat: {
