@@ -1,4 +1,5 @@
 import { lines } from "./lines.svelte.ts";
+import { isLooked, tellLooked } from "./looked.ts";
 import { people } from "./people.svelte.ts";
 import { route } from "./route.svelte.ts";
 import { client, session } from "./session.svelte.ts";
@@ -20,21 +21,32 @@ export function watchNews(): void {
       document.title = many > 0 ? `(${many > 99 ? "99+" : many}) ${t.app}` : t.app;
     });
   });
-  client.on("message", (message) => {
+  tellLooked();
+  client.on("message", async (message) => {
     if (message.mine || message.revoked || !document.hidden || !settings.notify) return;
     if (!canNotify() || Notification.permission !== "granted") return;
-    if (Date.now() - message.at > NEWS_MS) return;
+    if (Date.now() - message.at > NEWS_MS || (await isLooked())) return;
     const line = lines.get(message.conversationId);
     if (line.receive === "blocked" || (line.receive === "silent" && !message.important)) return;
     const text = message.type === "TEXT" ? message.body : t.chat.attachment;
     const isGroup = line.kind === "group";
     const body = isGroup ? t.chat.from(people.name(message.from), text) : text;
     // The same tag for all tabs: one conversation is one notification.
-    const shown = new Notification(line.name, { body: body.slice(0, 200), tag: line.id, icon: "/icon-192.png" });
+    const shown = show(line.name, { body: body.slice(0, 200), tag: line.id, icon: "/icon-192.png" });
+    if (shown === undefined) return;
     shown.onclick = () => {
       window.focus();
       route.go({ conversation: line.id });
       shown.close();
     };
   });
+}
+
+/** Browsers of phones have the word but not the thing: there the count in the title has to do. */
+function show(title: string, options: NotificationOptions): Notification | undefined {
+  try {
+    return new Notification(title, options);
+  } catch {
+    return undefined;
+  }
 }

@@ -94,6 +94,38 @@ test("it all goes by keyboard", async () => {
   await page.getByText(/Replying to/).waitFor();
   await page.keyboard.press("Escape");
   await page.getByText(/Replying to/).waitFor({ state: "detached" });
+
+  const add = page.getByRole("button", { name: "New conversation" });
+  await add.focus();
+  await page.keyboard.press("Enter");
+  await page.keyboard.press("Enter");
+  await page.getByRole("dialog").waitFor();
+  await page.keyboard.press("Escape");
+  await page.getByRole("dialog").waitFor({ state: "detached" });
+  expect(await add.evaluate((node) => node === document.activeElement)).toBe(true);
+});
+
+test("Enter that ends a word of an input method sends and opens nothing", async () => {
+  const person = await world.guest();
+  await person.signIn("mara");
+  const { page } = person;
+  await person.line("Garden").click();
+  await person.bubble("Morning!").waitFor();
+  const before = await page.locator("article").count();
+  const enter = (selector: string) =>
+    page.locator(selector).evaluate((node) => {
+      const init = { key: "Enter", keyCode: 229, bubbles: true, cancelable: true };
+      return node.dispatchEvent(new KeyboardEvent("keydown", init));
+    });
+  await person.field.fill("你好");
+  expect(await enter("textarea")).toBe(true); // it is the browser's
+  expect(await person.field.inputValue()).toBe("你好");
+  await page.locator("#search").fill("Jonas");
+  await enter("#search");
+  expect(await page.locator("#search").inputValue()).toBe("Jonas");
+  expect(await page.locator(".head h1").textContent()).toBe("Garden");
+  expect(await page.locator("article").count()).toBe(before);
+  await person.field.fill("");
 });
 
 test("a phone shows one thing at a time, and back goes back", async () => {
@@ -114,6 +146,10 @@ test("a phone shows one thing at a time, and back goes back", async () => {
   await page.getByRole("menu").waitFor({ state: "detached" });
   await page.getByRole("link", { name: "Back" }).tap();
   await person.line("Garden").waitFor();
+  // Smaller letters, and the browser would draw the page nearer.
+  for (const field of await page.locator("input, textarea").all()) {
+    expect(await field.evaluate((node) => getComputedStyle(node).fontSize)).toBe("16px");
+  }
   const wide = await page.evaluate(() => document.documentElement.scrollWidth);
   expect(wide).toBe(390);
 });
@@ -156,6 +192,7 @@ test("a hidden page tells of what arrives", async () => {
   await page.getByLabel("Notify me while this page is hidden").check();
   await page.evaluate(() => {
     Object.defineProperty(document, "hidden", { value: true });
+    document.dispatchEvent(new Event("visibilitychange"));
   });
   await world.server.say(await world.server.token("jonas"), { recv_id: "mara" }, "Are you there?");
   await page.waitForFunction(() => (globalThis as unknown as { shown: string[] }).shown.length > 0);

@@ -78,6 +78,14 @@ test("a reply leads to what it answers", async () => {
   expect(await quote.textContent()).toContain("Hello Ben");
   await quote.click();
   await anna.page.locator("article.flashed").filter({ hasText: "Hello Ben" }).waitFor();
+  await anna.page.locator("article.flashed").waitFor({ state: "detached" });
+  await anna.page.getByRole("log").focus();
+  for (let stops = 0; stops < 20; stops += 1) {
+    if (await quote.evaluate((node) => node === document.activeElement)) break;
+    await anna.page.keyboard.press("Tab");
+  }
+  await anna.page.keyboard.press("Enter");
+  await anna.page.locator("article.flashed").filter({ hasText: "Hello Ben" }).waitFor();
 });
 
 test("a message is taken back for both", async () => {
