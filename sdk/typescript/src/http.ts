@@ -4,7 +4,7 @@ import { Refused, Unreachable } from "./refusal.js";
 
 /** Where a token comes from; tells what it replaces if that one is too old. */
 export interface TokenSource {
-  /** The how manyeth sign-in this is. */
+  /** Which sign-in this is: each has a number of its own. */
   readonly which: number;
   token(): Promise<string>;
   renew(stale: string): Promise<string>;

@@ -24,7 +24,7 @@ export interface Entry {
 export interface Flight {
   readonly entry: Entry;
   readonly frame: string;
-  /** When it was written, and as how manyeth; 0 if it is to be written (again). */
+  /** When it was written, and as which of all; 0 if it is to be written (again). */
   writtenAt: number;
   writtenAs: number;
   /** How often on this connection. */
