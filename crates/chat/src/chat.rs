@@ -118,8 +118,9 @@ impl Chat {
         Ok(Answer::Now(match command {
             Command::Send(outgoing) => {
                 let caller = &session.caller;
-                let sending = send::send(self, caller, outgoing, session.knows_accepted).await?;
-                return Ok(Answer::Later(sending));
+                // Put aside while it lasts, as all that is large: else every idle socket had room for it.
+                let sending = send::send(self, caller, outgoing, session.knows_accepted);
+                return Ok(Answer::Later(Box::pin(sending).await?));
             }
             Command::Acknowledge(ack) => {
                 read::acknowledge(self, &session.caller, &ack).await?;

@@ -105,9 +105,12 @@ impl Pump {
     }
 
     /// Waits for something, and writes meanwhile: what others say need not wait for what this one
-    /// asked.
-    pub(crate) async fn writing_until<T>(&mut self, done: impl Future<Output = T>) -> T {
-        let mut done = std::pin::pin!(done);
+    /// asked. It is pinned by whoever asks: handed over, it would be there once more for every hand,
+    /// in the memory of every socket.
+    pub(crate) async fn writing_until<T>(
+        &mut self,
+        mut done: Pin<&mut impl Future<Output = T>>,
+    ) -> T {
         std::future::poll_fn(|cx| {
             if let Poll::Ready(done) = done.as_mut().poll(cx) {
                 return Poll::Ready(done);

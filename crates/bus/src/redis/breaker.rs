@@ -72,15 +72,25 @@ impl Breaker {
 
     /// Redis could not be reached.
     pub(crate) fn open(&self, why: &str) {
-        self.open_if(why, |_| true);
+        if self.open_if(why, |_| true) {
+            tracing::warn!(target: "nexo::bus", why, "redis cannot be reached");
+        }
+    }
+
+    /// This node leaves: nothing is wrong.
+    pub(crate) fn leave(&self) {
+        self.open_if("this node has left", |_| true);
     }
 
     /// This link failed.
     fn trip(&self, number: u64, why: &str) {
-        self.open_if(why, |joined| joined.number == number);
+        if self.open_if(why, |joined| joined.number == number) {
+            tracing::warn!(target: "nexo::bus", why, "the link to redis broke");
+        }
     }
 
-    fn open_if(&self, why: &str, is_meant: impl FnOnce(&Joined) -> bool) {
+    /// Tells whether commands flowed until now.
+    fn open_if(&self, why: &str, is_meant: impl FnOnce(&Joined) -> bool) -> bool {
         let mut was_closed = false;
         self.change(|state| {
             was_closed = state.link.is_ok();
@@ -91,9 +101,7 @@ impl Breaker {
             was_closed &= is_meant;
             is_meant
         });
-        if was_closed {
-            tracing::warn!(target: "nexo::bus", why, "redis cannot be reached");
-        }
+        was_closed
     }
 
     /// Others are heard, or not.

@@ -126,7 +126,7 @@ impl Redis {
         };
         tasks.shutdown().await;
         clerk::clear(&self.node).await;
-        self.node.breaker.open("this node has left");
+        self.node.breaker.leave();
     }
 
     /// To the other nodes, if they can be reached.
