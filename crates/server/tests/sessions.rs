@@ -53,10 +53,35 @@ async fn single_whoever_connects_last_of_two_waiting_logins_wins() {
     expect_error(&mut one, "kicked", 4403).await;
     assert_eq!(refused(&server, &first.token).await.1, json!("session_invalid"));
     two.expect_silence().await;
-    // The same sign-in in a second tab: the newer socket stays.
-    let (mut tab, _) = server.connect(&second).await;
+}
+
+/// A sign-in is a device: its tabs do not put each other out. Document 000 has one socket per user,
+/// which an operator can have too.
+#[tokio::test]
+async fn single_the_tabs_of_one_sign_in_share_it_unless_there_is_one_socket_only() {
+    let single = || setup().with("NEXO_SESSION__POLICY", "single");
+    let server = single().start();
+    let alice = server.person("alice").await;
+    let (mut one, _) = server.connect(&alice).await;
+    let (mut two, _) = server.connect(&alice).await;
+    one.expect_silence().await;
+    two.expect_silence().await;
+    let other = Person::sign_in(&server.http, "alice", 5).await;
+    let (mut three, _) = server.connect(&other).await;
+    expect_error(&mut one, "kicked", 4403).await;
     expect_error(&mut two, "kicked", 4403).await;
-    tab.expect_silence().await;
+    three.expect_silence().await;
+
+    let server = single().with("NEXO_SESSION__CONNECTIONS_MAX", "1").start();
+    let alice = server.person("alice").await;
+    let (mut one, _) = server.connect(&alice).await;
+    let (mut two, _) = server.connect(&alice).await;
+    expect_error(&mut one, "kicked", 4403).await;
+    two.expect_silence().await;
+    let other = Person::sign_in(&server.http, "alice", 5).await;
+    let (mut three, _) = server.connect(&other).await;
+    expect_error(&mut two, "kicked", 4403).await;
+    three.expect_silence().await;
 }
 
 #[tokio::test]
