@@ -8,25 +8,35 @@ use serde_json::Value;
 use crate::process;
 
 /// Tells which messages a socket has heard already. On a single node nothing comes again unasked.
-pub(crate) struct Repeats(Option<HashSet<String>>);
+pub(crate) struct Repeats {
+    heard: Option<HashSet<String>>,
+    /// Pages that were asked for and have not ended: those bring what they bring.
+    pages: usize,
+}
 
 impl Repeats {
     /// Nothing was heard yet.
     pub(crate) fn new() -> Self {
-        Self((process::nodes() > 1).then(HashSet::new))
+        Self { heard: (process::nodes() > 1).then(HashSet::new), pages: 0 }
     }
 
-    /// The socket is about to say this: whoever asks for messages again wants to hear them again.
+    /// The socket is about to say this.
     pub(crate) fn saying(&mut self, text: &str) {
-        if let (Some(heard), true) = (&mut self.0, text.contains("\"RESEND\"")) {
-            heard.clear();
+        if text.contains("\"RESEND\"") || text.contains("\"AUTH\"") {
+            self.pages += 1;
         }
     }
 
-    /// Whether this very message came before.
+    /// Whether this very message came before, and nobody asked for it.
     pub(crate) fn is_one(&mut self, text: &str, frame: &Value) -> bool {
-        let Some(heard) = &mut self.0 else { return false };
-        let is_message = frame["type"] == "SINGLE_CHAT" || frame["type"] == "GROUP_CHAT";
-        is_message && !heard.insert(text.to_owned())
+        let Some(heard) = &mut self.heard else { return false };
+        match frame["type"].as_str() {
+            Some("SINGLE_CHAT" | "GROUP_CHAT") => !heard.insert(text.to_owned()) && self.pages == 0,
+            Some("RESEND_DONE") => {
+                self.pages = self.pages.saturating_sub(1);
+                false
+            }
+            _ => false,
+        }
     }
 }
