@@ -20,15 +20,10 @@ async fn send_many(socket: &mut Socket, to: &str, count: u64) {
 
 /// Reads a page: the messages up to `RESEND_DONE`, and whether there is more.
 async fn page(socket: &mut Socket) -> (Vec<Value>, bool) {
-    let mut messages = Vec::new();
-    loop {
-        let frame = socket.next().await;
-        match frame["type"].as_str() {
-            Some("SINGLE_CHAT") => messages.push(frame),
-            Some("RESEND_DONE") => return (messages, frame["hasMore"] == true),
-            _ => panic!("unexpected {frame}"),
-        }
-    }
+    let (messages, done) = socket.up_to("RESEND_DONE").await;
+    let other = messages.iter().find(|frame| frame["type"] != "SINGLE_CHAT");
+    assert!(other.is_none(), "unexpected {other:?}");
+    (messages, done["hasMore"] == true)
 }
 
 #[tokio::test]
@@ -160,7 +155,7 @@ async fn rest(socket: &mut Socket) -> Vec<Value> {
         let (messages, has_more) = page(socket).await;
         got.extend(messages);
         if !has_more {
-            return got;
+            return socket.once(got);
         }
         socket.say(json!({ "type": "RESEND" })).await;
     }

@@ -27,16 +27,27 @@ impl Repeats {
         }
     }
 
+    /// Frames without messages that come again further on.
+    pub(crate) fn once(&self, frames: Vec<Value>) -> Vec<Value> {
+        if self.heard.is_none() {
+            return frames;
+        }
+        let comes_again =
+            |at: usize| is_message(&frames[at]) && frames[at + 1..].contains(&frames[at]);
+        let kept: Vec<usize> = (0..frames.len()).filter(|at| !comes_again(*at)).collect();
+        kept.into_iter().map(|at| frames[at].clone()).collect()
+    }
+
     /// Whether this very message came before, and nobody asked for it.
     pub(crate) fn is_one(&mut self, text: &str, frame: &Value) -> bool {
         let Some(heard) = &mut self.heard else { return false };
-        match frame["type"].as_str() {
-            Some("SINGLE_CHAT" | "GROUP_CHAT") => !heard.insert(text.to_owned()) && self.pages == 0,
-            Some("RESEND_DONE") => {
-                self.pages = self.pages.saturating_sub(1);
-                false
-            }
-            _ => false,
+        if frame["type"] == "RESEND_DONE" {
+            self.pages = self.pages.saturating_sub(1);
         }
+        is_message(frame) && !heard.insert(text.to_owned()) && self.pages == 0
     }
+}
+
+fn is_message(frame: &Value) -> bool {
+    frame["type"] == "SINGLE_CHAT" || frame["type"] == "GROUP_CHAT"
 }

@@ -171,14 +171,25 @@ impl Socket {
 
     /// All frames up to one of a type, which is left out.
     pub async fn until(&mut self, kind: &str) -> Vec<Value> {
+        self.up_to(kind).await.0
+    }
+
+    /// All frames up to one of a type, and that one.
+    pub async fn up_to(&mut self, kind: &str) -> (Vec<Value>, Value) {
         let mut frames = Vec::new();
         loop {
             let frame = self.next().await;
             if frame["type"] == kind {
-                return frames;
+                return (self.once(frames), frame);
             }
             frames.push(frame);
         }
+    }
+
+    /// Frames without messages that come again further on, which may be so among nodes: what pages
+    /// bring may also have been pushed a moment before, by a node that heard of it late.
+    pub fn once(&self, frames: Vec<Value>) -> Vec<Value> {
+        self.repeats.once(frames)
     }
 
     /// Expects nothing for a moment: sends a PING and hears the PONG first. Among nodes a message
