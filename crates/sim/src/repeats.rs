@@ -27,11 +27,13 @@ impl Repeats {
         }
     }
 
-    /// Frames without messages that come again further on.
-    pub(crate) fn once(&self, frames: Vec<Value>) -> Vec<Value> {
+    /// Frames without messages that come again further on, and without receipts: of what happened
+    /// before somebody connected, their node may hear only now.
+    pub(crate) fn once(&self, mut frames: Vec<Value>) -> Vec<Value> {
         if self.heard.is_none() {
             return frames;
         }
+        frames.retain(|frame| frame["ackType"] != "delivered" && frame["ackType"] != "read");
         let comes_again =
             |at: usize| is_message(&frames[at]) && frames[at + 1..].contains(&frames[at]);
         let kept: Vec<usize> = (0..frames.len()).filter(|at| !comes_again(*at)).collect();

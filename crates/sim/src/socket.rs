@@ -180,14 +180,15 @@ impl Socket {
         loop {
             let frame = self.next().await;
             if frame["type"] == kind {
-                return (self.once(frames), frame);
+                let is_page = kind == "RESEND_DONE";
+                return (if is_page { self.once(frames) } else { frames }, frame);
             }
             frames.push(frame);
         }
     }
 
-    /// Frames without messages that come again further on, which may be so among nodes: what pages
-    /// bring may also have been pushed a moment before, by a node that heard of it late.
+    /// What pages brought, without what else may come meanwhile among nodes: a node hears late of
+    /// what happened elsewhere, and pushes it to somebody who has just connected.
     pub fn once(&self, frames: Vec<Value>) -> Vec<Value> {
         self.repeats.once(frames)
     }
