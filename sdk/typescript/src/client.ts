@@ -111,6 +111,7 @@ export class Client {
     await told?.catch(() => {}); // a server that cannot be reached does not keep us signed in
     this.leave({ name: "signedOut", reason: "logout" });
     this.signIn.end();
+    await this.signIn.forgotten(); // whoever loads the page again finds nobody signed in
     for (const [key] of await this.store.list(`outbox/${me}/`)) await this.store.delete(key);
   }
 

@@ -35,6 +35,7 @@ export class SignIn implements TokenSource {
   private tokens: Tokens | undefined;
   private renewing: Promise<string> | undefined;
   private signIns = 0;
+  private forgetting: Promise<void> | undefined;
   private cancel: Cancel | undefined;
   /** Nobody wants fresh tokens any more. */
   private isStopped = false;
@@ -104,7 +105,7 @@ export class SignIn implements TokenSource {
     this.stop();
     this.tokens = undefined;
     // Whoever is put out here is not out in another tab: a sign-in that has ended is refused when it goes on.
-    if (reason !== "kicked") void this.forget(ended);
+    if (reason !== "kicked") this.forgetting = this.forget(ended);
     if (reason !== undefined) this.onEnded(reason);
   }
 
@@ -112,6 +113,11 @@ export class SignIn implements TokenSource {
   private async forget(ended: Tokens): Promise<void> {
     const kept = (await this.store.get(KEY)) as Tokens | undefined;
     if (kept?.refreshToken === ended.refreshToken) await this.store.delete(KEY);
+  }
+
+  /** Nothing is left of a sign-in that has ended. */
+  async forgotten(): Promise<void> {
+    await this.forgetting;
   }
 
   /** Lets the tokens grow old. */
