@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use futures_util::StreamExt;
@@ -35,12 +36,14 @@ pub(crate) async fn rescue(shared: Arc<Shared>) {
 }
 
 /// The server goes down, and what only it has goes with it: what cannot be asked for counts as lost.
-pub(crate) async fn last_look(shared: &Shared, all: Vec<Arc<Accepted>>) {
-    look(shared, all, true).await;
+/// Tells whether everything could be looked for.
+pub(crate) async fn last_look(shared: &Shared, all: Vec<Arc<Accepted>>) -> bool {
+    look(shared, all, true).await
 }
 
-/// Rescues by conversation: what is held of it keeps its order.
-async fn look(shared: &Shared, due: Vec<Arc<Accepted>>, is_lost_if_away: bool) {
+/// Rescues by conversation: what is held of it keeps its order. Tells whether all went well.
+async fn look(shared: &Shared, due: Vec<Arc<Accepted>>, is_lost_if_away: bool) -> bool {
+    let is_well = AtomicBool::new(true);
     let mut conversations: BTreeMap<ConversationId, Vec<Arc<Accepted>>> = BTreeMap::new();
     for message in due {
         conversations.entry(message.draft.conversation.clone()).or_default().push(message);
@@ -50,9 +53,11 @@ async fn look(shared: &Shared, due: Vec<Arc<Accepted>>, is_lost_if_away: bool) {
         .for_each_concurrent(AT_ONCE, async |messages| {
             if let Err(error) = look_at(shared, messages, is_lost_if_away).await {
                 tracing::debug!(target: "nexo::intake", %error, "not rescued yet");
+                is_well.store(false, Ordering::Relaxed);
             }
         })
         .await;
+    is_well.into_inner()
 }
 
 /// Rescues the messages of one conversation.

@@ -129,7 +129,7 @@ impl TwoPhase {
         // What the log lost a moment ago is only here.
         let all = self.shared.held.due(Millis(u64::MAX), 0, usize::MAX);
         let rescued = tokio::time::timeout(PATIENCE, rescue::last_look(&self.shared, all)).await;
-        if rescued.is_err() {
+        if !matches!(rescued, Ok(true)) {
             tracing::warn!(target: "nexo::intake", "not all that was accepted could be looked for");
         }
         self.shared.log.leave().await;

@@ -10,7 +10,7 @@ use nexo_sim::person::PASSWORD;
 use nexo_sim::process::Setup;
 use nexo_sim::socket::{chat, seq};
 use nexo_sim::{Group, Http, Person, Socket, Stubborn};
-use serde_json::json;
+use serde_json::{Value, json};
 
 const NODE_TTL: Duration = Duration::from_secs(2);
 
@@ -24,6 +24,12 @@ async fn connect(node: &Http, person: &Person) -> Socket {
     socket.auth(&person.token).await;
     socket.until("RESEND_DONE").await;
     socket
+}
+
+/// What came until now.
+async fn so_far(socket: &mut Socket) -> Vec<Value> {
+    socket.say(json!({ "type": "PING" })).await;
+    socket.until("PONG").await
 }
 
 async fn is_online(node: &Http, who: &Person, of: &str) -> bool {
@@ -55,11 +61,14 @@ async fn somebody_on_three_nodes_hears_everything_on_each() {
         assert_eq!(seq(&saved), i + 1);
     }
     for ear in &mut ears {
-        let mut heard = BTreeSet::new();
+        let mut heard = Vec::new();
         while heard.len() < 50 {
-            heard.insert(seq(&ear.expect("SINGLE_CHAT").await));
+            heard.push(seq(&ear.expect("SINGLE_CHAT").await));
         }
-        assert_eq!(heard, (1..=50).collect());
+        heard.sort_unstable(); // nodes tell of it in no certain order, but once
+        assert_eq!(heard, (1..=50).collect::<Vec<_>>());
+        let more = so_far(ear).await;
+        assert!(more.iter().all(|frame| frame["type"] != "SINGLE_CHAT"), "{more:?}");
     }
     // What is read on one is known on the others, and the sender hears of it wherever they are.
     let last = read_all(server.node(1), &bob, "alice").await.pop().unwrap();
@@ -243,6 +252,25 @@ async fn a_group_over_three_nodes_is_one() {
             heard.insert(seq(&socket.expect("GROUP_CHAT").await));
         }
         assert_eq!(heard, expect, "person {who}");
+    }
+    // Once every node has heard the group for a while, everything comes once.
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    for socket in &mut sockets {
+        so_far(socket).await;
+    }
+    for i in 60..72 {
+        group.say(&mut sockets[i % 4], &format!("c{i}"), "words").await;
+    }
+    for (who, socket) in sockets.iter_mut().enumerate() {
+        let mut heard = Vec::new();
+        while heard.len() < 9 {
+            heard.push(seq(&socket.expect("GROUP_CHAT").await));
+        }
+        heard.sort_unstable();
+        let expect: Vec<u64> = (60..72).filter(|i| i % 4 != who as u64).map(|i| i + 1).collect();
+        assert_eq!(heard, expect, "person {who}");
+        let more = so_far(socket).await;
+        assert!(more.iter().all(|frame| frame["type"] != "GROUP_CHAT"), "{more:?}");
     }
 }
 
