@@ -22,7 +22,7 @@ cluster: release ## MariaDB, Redis and three nodes on this machine, on ports 808
 	scripts/cluster
 
 test: check tools web ## everything that must hold
-	scripts/check-deploy
+	target/venv/bin/python scripts/check-deploy
 	$(CARGO) test --workspace --exclude nexo-sdk --locked
 	scripts/test-nodes
 	scripts/test-sdks
