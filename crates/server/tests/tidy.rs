@@ -127,3 +127,29 @@ fn every_dependency_is_explained() {
         assert!(page.contains(short), "ARCHITECTURE.md does not say what {name} is for");
     }
 }
+
+#[test]
+fn server_sdks_and_pages_share_one_version() {
+    let version = env!("CARGO_PKG_VERSION");
+    for manifest in ["sdk/typescript/package.json", "web/package.json", "docs/openapi.json"] {
+        let named = format!("\"version\": \"{version}\"");
+        assert!(read(manifest).contains(&named), "{manifest} has another version than {version}");
+    }
+    for crate_folder in files("crates", "toml").into_iter().chain(files("sdk/rust", "toml")) {
+        let manifest = read(&crate_folder);
+        assert!(manifest.contains("version.workspace = true"), "{}", crate_folder.display());
+    }
+}
+
+#[test]
+fn the_readme_names_the_versions_that_build_it() {
+    let readme = read("README.md");
+    let rust = read("Cargo.toml");
+    let rust = rust.lines().find_map(|line| line.strip_prefix("rust-version = "));
+    let rust = rust.expect("a Rust version").trim_matches('"');
+    assert!(readme.contains(&format!("Rust {rust}")), "the README does not name Rust {rust}");
+    let node = read("web/package.json");
+    let (_, node) = node.split_once("\"node\": \">=").expect("a Node version");
+    let (node, _) = node.split_once('"').expect("a Node version");
+    assert!(readme.contains(&format!("Node {node}")), "the README does not name Node {node}");
+}
