@@ -24,7 +24,7 @@ bot.on("message", (message: Message) => {
 });
 
 if (!(await bot.resume())) {
-  await bot.register({ user_id: user, nickname: user, password }).catch((error) => {
+  await bot.register({ userId: user, nickname: user, password }).catch((error) => {
     if (!(error instanceof Refused && error.reason === "user_exists")) throw error;
   });
   await bot.login(user, password);

@@ -1,14 +1,16 @@
+import { toCamel, toSnake } from "./casing.js";
 import { type Clock, wallClock } from "./clock.js";
 import type { Reason } from "./codes.js";
 import { Desk } from "./desk.js";
 import { Emitter, type Off } from "./events.js";
 import { Groups } from "./groups.js";
-import { Http } from "./http.js";
+import { Http, type Reply, type RequestBody } from "./http.js";
 import { Link } from "./link.js";
 import type { ClientOptions } from "./options.js";
 import { watchPage } from "./page.js";
-import { type NewUser, People, type User } from "./people.js";
+import { KnownPeople, type NewUser, People, type User } from "./people.js";
 import { Refused } from "./refusal.js";
+import { sameArray, Subscribers } from "./snapshot.js";
 import type { SocketClass } from "./socket.js";
 import { defaultStore, ForgivingStore, type Store } from "./storage.js";
 import { defaultTiming, type Timing } from "./timing.js";
@@ -27,6 +29,7 @@ import {
 } from "./types.js";
 
 const KEEP = 5_000;
+const NONE: readonly never[] = Object.freeze([]);
 
 /** A person's way to the server: one per person and device. */
 export class Client {
@@ -44,6 +47,9 @@ export class Client {
   private desk: Desk | undefined;
   private now: State = { name: "offline" };
   private unwatch: Off | undefined;
+  private listed: readonly ConversationLine[] = NONE;
+  private readonly subscribers = new Subscribers();
+  private readonly knownPeople = new KnownPeople(() => this.subscribers.notify());
   /** Those who wait for a message to be saved, and how to tell them that nobody sends it now. */
   private readonly waiting = new Set<(reason: Reason) => void>();
 
@@ -62,15 +68,25 @@ export class Client {
     const fetch = options.fetch ?? globalThis.fetch.bind(globalThis);
     this.http = new Http(url, fetch, this.clock, httpTimeoutMs, this.signIn);
     this.groups = new Groups(this.http);
-    this.people = new People(this.http);
+    this.people = new People(this.http, this.knownPeople);
     this.link = this.linkTo(url, options.webSocket);
     this.signIn.onRenewed = (token) => void this.link.send({ type: "REAUTH", token });
     this.signIn.onEnded = (reason) => this.ended(reason);
+    for (const name of ["state", "message", "update", "removed", "conversation"] as const) {
+      this.events.on(name, () => this.subscribers.notify());
+    }
   }
 
   on<Name extends keyof Events>(name: Name, hear: (event: Events[Name]) => void): Off {
     return this.events.on(name, hear);
   }
+
+  /**
+   * Calls after anything changed that `state`, `conversations`, `conversation`, `messages` or `people.known`
+   * read; once for all that changed at the same moment. A function of its own, so it can be passed on:
+   * `useSyncExternalStore(client.subscribe, () => client.messages(target))`.
+   */
+  readonly subscribe = (listener: () => void): Off => this.subscribers.add(listener);
 
   get state(): State {
     return this.now;
@@ -82,8 +98,8 @@ export class Client {
   }
 
   /** Makes an account; signing in is another step. */
-  register(user: NewUser): Promise<User> {
-    return this.http.postOpenly("/user/register", user);
+  async register(user: NewUser): Promise<User> {
+    return toCamel(await this.http.postOpenly<object>("/user/register", toSnake(user)));
   }
 
   /** Signs in and connects. */
@@ -121,6 +137,22 @@ export class Client {
     await this.http.post("/user/change_password", body);
   }
 
+  /**
+   * The access token, refreshed if it has expired: for what speaks to the server without this client.
+   * It lives for minutes, so ask for it each time.
+   */
+  token(): Promise<string> {
+    return this.signIn.token();
+  }
+
+  /**
+   * Asks for anything the SDK has no method for, with the token if somebody is signed in. The names are those
+   * of docs/http.md, and the answer is the whole envelope. For GET and DELETE `body` becomes the query.
+   */
+  request<Data = unknown>(method: string, path: string, body?: RequestBody): Promise<Reply<Data>> {
+    return this.http.request<Data>(method, path, body, this.me !== undefined);
+  }
+
   /** Connects again after `disconnect`. */
   connect(): void {
     if (this.desk === undefined || this.me === undefined) throw new Refused("missing_token");
@@ -144,21 +176,27 @@ export class Client {
     this.signIn.stop();
   }
 
-  /** The list: pinned ones first, then the latest. */
-  conversations(): ConversationLine[] {
+  /** The list: pinned ones first, then the latest. The same array until it changes. */
+  conversations(): readonly ConversationLine[] {
     const all = [...(this.desk?.inbox.conversations.values() ?? [])];
     const lines = all.filter((one) => one.isThere).map((one) => one.line());
     const rank = (line: ConversationLine) => Number(line.pinned);
-    return lines.sort((a, b) => rank(b) - rank(a) || b.updatedAt - a.updatedAt);
+    lines.sort((a, b) => rank(b) - rank(a) || b.updatedAt - a.updatedAt);
+    this.listed = sameArray(this.listed, lines);
+    return this.listed;
   }
 
+  /** One line of the list. The same object until it changes. */
   conversation(target: Target): ConversationLine | undefined {
     return this.desk?.find(target)?.line();
   }
 
-  /** The messages that are on this device, in order, and those without a place at the end. */
-  messages(target: Target): Message[] {
-    return this.desk?.find(target)?.list() ?? [];
+  /**
+   * The messages that are on this device, in order, and those without a place at the end. The same array
+   * until one comes, goes or changes; and each message the same object until it changes.
+   */
+  messages(target: Target): readonly Message[] {
+    return this.desk?.find(target)?.list() ?? NONE;
   }
 
   /** Says something. It is on its way until it is saved or refused, whatever happens between. */
@@ -282,6 +320,7 @@ export class Client {
     this.link.stop(state ?? { name: "offline" });
     this.desk.typing.end();
     this.desk = undefined;
+    this.knownPeople.clear();
     for (const giveUp of [...this.waiting]) giveUp("missing_token");
   }
 

@@ -1,5 +1,6 @@
 import { Held } from "./held.js";
 import { Prefix } from "./prefix.js";
+import { haveSameItems, sameObject } from "./snapshot.js";
 import {
   addressOf,
   type Change,
@@ -63,6 +64,9 @@ export class Conversation {
   private peerRead = 0;
   /** Taken back before they arrived here. */
   private readonly recalled = new Set<string>();
+  /** What was read last, and what it was made of. */
+  private listed: { held: Held; version: number; unplaced: Message[]; all: readonly Message[] } | undefined;
+  private lined: ConversationLine | undefined;
 
   constructor(
     readonly id: string,
@@ -194,8 +198,8 @@ export class Conversation {
         if (isMe) this.active = false;
         return [];
       case "updated":
-        this.name = change.group?.["name"] ?? this.name;
-        this.avatar = change.group?.["avatar"] ?? this.avatar;
+        this.name = change.group?.name ?? this.name;
+        this.avatar = change.group?.avatar ?? this.avatar;
         return [];
       case "dissolved":
       case "dismissed":
@@ -204,10 +208,16 @@ export class Conversation {
     return [];
   }
 
-  /** Everything to show, in order: what has a place, then what has none yet. */
-  list(): Message[] {
+  /** Everything to show, in order: what has a place, then what has none yet. The same until it changes. */
+  list(): readonly Message[] {
+    const { held, listed } = this;
     const mine = this.arrived.early().filter((message) => message.mine);
-    return [...this.held.all, ...mine, ...this.previews.values(), ...this.outgoing.values()];
+    const unplaced = [...mine, ...this.previews.values(), ...this.outgoing.values()];
+    const isHeldSame = listed?.held === held && listed.version === held.version;
+    if (isHeldSame && haveSameItems(listed.unplaced, unplaced)) return listed.all;
+    const all = Object.freeze([...held.all, ...unplaced]);
+    this.listed = { held, version: held.version, unplaced, all };
+    return all;
   }
 
   /** Whether there is anything to it: a name somebody mistyped once is no conversation. */
@@ -215,7 +225,13 @@ export class Conversation {
     return this.hasBegun || this.outgoing.size > 0 || this.previews.size > 0;
   }
 
+  /** Its line in the list; the same until it changes. */
   line(): ConversationLine {
+    this.lined = sameObject(this.lined, this.describe());
+    return this.lined;
+  }
+
+  private describe(): ConversationLine {
     const lastMessage =
       [...this.outgoing.values()].at(-1) ??
       [...this.previews.values()].at(-1) ??

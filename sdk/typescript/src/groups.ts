@@ -1,3 +1,4 @@
+import { toCamel, toSnake } from "./casing.js";
 import type { Http } from "./http.js";
 
 export type JoinType = "open" | "approval" | "invite";
@@ -10,60 +11,67 @@ export interface GroupProfile {
   announcement?: string;
   avatar?: string;
   extra?: string;
-  join_type?: JoinType;
+  joinType?: JoinType;
   history?: History;
 }
 
 /** A group; the last fields only for its members. */
 export interface Group extends Required<GroupProfile> {
-  group_id: string;
-  conversation_id: string;
-  creator_user_id: string;
-  owner_user_id: string;
-  member_count: number;
-  is_muted: boolean;
+  groupId: string;
+  conversationId: string;
+  creatorUserId: string;
+  ownerUserId: string;
+  memberCount: number;
+  isMuted: boolean;
   /** 0 normal, 1 ended. */
   status: number;
-  created_at: number;
-  updated_at: number;
-  group_code?: string;
+  createdAt: number;
+  updatedAt: number;
+  groupCode?: string;
   /** How many wait; only for those who decide. */
-  join_request_count?: number;
-  join_seq?: number;
+  joinRequestCount?: number;
+  joinSeq?: number;
   /** 0 member, 1 admin, 2 owner. */
-  my_role?: 0 | 1 | 2;
-  muted_until?: number;
+  myRole?: 0 | 1 | 2;
+  mutedUntil?: number;
 }
 
 export interface Member {
-  group_id: string;
-  user_id: string;
+  groupId: string;
+  userId: string;
   nickname: string;
   avatar: string;
   /** 0 member, 1 admin, 2 owner. */
-  role_level: 0 | 1 | 2;
-  joined_at: number;
-  muted_until: number;
-  inviter_user_id?: string;
+  roleLevel: 0 | 1 | 2;
+  joinedAt: number;
+  mutedUntil: number;
+  inviterUserId?: string;
 }
 
 export interface JoinRequest {
-  request_id: string;
-  group_id: string;
-  user_id: string;
+  requestId: string;
+  groupId: string;
+  userId: string;
   message: string;
-  created_at: number;
+  createdAt: number;
 }
 
-/** A page of a list; give `next_cursor` to get the next one. */
+/** A page of a list; give `nextCursor` to get the next one. */
 export interface Page<Item> {
   list: Item[];
-  has_more: boolean;
-  next_cursor?: string;
+  hasMore: boolean;
+  nextCursor?: string;
   total?: number;
 }
 
-interface Paging {
+/** What became of asking to join. */
+export interface Joined {
+  groupId: string;
+  status: "joined" | "pending";
+  requestId?: string;
+}
+
+export interface Paging {
   limit?: number;
   cursor?: string;
 }
@@ -72,47 +80,48 @@ interface Paging {
 export class Groups {
   constructor(private readonly http: Http) {}
 
-  create(profile: GroupProfile & { name: string; member_ids?: string[] }): Promise<Group> {
-    return this.http.post("/group/create", profile);
+  async create(profile: GroupProfile & { name: string; memberIds?: string[] }): Promise<Group> {
+    return toCamel(await this.http.post<object>("/group/create", toSnake(profile)));
   }
 
-  info(groupId: string): Promise<Group> {
-    return this.http.get("/group/info", { group_id: groupId });
+  async get(groupId: string): Promise<Group> {
+    return toCamel(await this.http.get<object>("/group/info", { group_id: groupId }));
   }
 
   /** The group that a code leads to. */
-  byCode(code: string): Promise<Group> {
-    return this.http.get("/group/info", { group_code: code });
+  async getByCode(code: string): Promise<Group> {
+    return toCamel(await this.http.get<object>("/group/info", { group_code: code }));
   }
 
-  update(groupId: string, profile: GroupProfile): Promise<Group> {
-    return this.http.put("/group/update", { group_id: groupId, ...profile });
+  async update(groupId: string, profile: GroupProfile): Promise<Group> {
+    const body = { group_id: groupId, ...toSnake(profile) };
+    return toCamel(await this.http.put<object>("/group/update", body));
   }
 
+  /** The groups you are in. */
   joined(paging: Paging = {}): Promise<Page<Group>> {
-    return this.http.get("/group/joined", { ...paging });
+    return this.page("/group/joined", paging);
   }
 
   members(groupId: string, paging: Paging = {}): Promise<Page<Member>> {
-    return this.http.get("/group/members", { group_id: groupId, ...paging });
+    return this.page("/group/members", { group_id: groupId, ...paging });
   }
 
-  member(groupId: string, userId: string): Promise<Member> {
-    return this.http.get("/group/member", { group_id: groupId, user_id: userId });
+  async member(groupId: string, userId: string): Promise<Member> {
+    const query = { group_id: groupId, user_id: userId };
+    return toCamel(await this.http.get<object>("/group/member", query));
   }
 
   /** By its id or its code. `pending` until somebody decides. */
-  join(
-    group: { groupId: string } | { code: string },
-    message?: string,
-  ): Promise<{ group_id: string; status: "joined" | "pending"; request_id?: string }> {
+  async join(group: { groupId: string } | { code: string }, message?: string): Promise<Joined> {
     const which = "code" in group ? { group_code: group.code } : { group_id: group.groupId };
-    return this.http.post("/group/join", { ...which, ...(message !== undefined && { message }) });
+    const body = { ...which, ...(message !== undefined && { message }) };
+    return toCamel(await this.http.post<object>("/group/join", body));
   }
 
   /** Who waits to be let in. */
   requests(groupId: string, paging: Paging = {}): Promise<Page<JoinRequest>> {
-    return this.http.get("/group/join_requests", { group_id: groupId, ...paging });
+    return this.page("/group/join_requests", { group_id: groupId, ...paging });
   }
 
   async decide(requestId: string, accept: boolean): Promise<void> {
@@ -165,5 +174,10 @@ export class Groups {
   /** Ends it and forgets its profile. */
   async dismiss(groupId: string): Promise<void> {
     await this.http.post("/group/dismiss", { group_id: groupId });
+  }
+
+  private async page<Item extends object>(path: string, query: object): Promise<Page<Item>> {
+    const answer = await this.http.get<{ list: object[] }>(path, { ...query });
+    return { ...toCamel<Page<Item>>(answer), list: answer.list.map((item) => toCamel<Item>(item)) };
   }
 }

@@ -19,12 +19,18 @@ export class Held {
   /** What was told of places that are not here yet. */
   private told: { unread?: UnreadTold; mentions?: UnreadTold } = {};
   private readSeq = 0;
+  /** Grows whenever `all` changes. */
+  private changes = 0;
 
   /** The run begins after this place. */
   constructor(private start: number) {}
 
   get all(): readonly Message[] {
     return this.messages;
+  }
+
+  get version(): number {
+    return this.changes;
   }
 
   /** The first place of the run, even if it is empty yet. */
@@ -61,6 +67,7 @@ export class Held {
   append(message: Message): void {
     if (message.seq !== this.last + 1) throw new Error("a hole in what is held");
     this.messages.push(message);
+    this.changes += 1;
     this.places.set(message.serverMsgId, message.seq);
     this.count(message, 1);
     this.compare();
@@ -70,6 +77,7 @@ export class Held {
   prepend(older: Message[]): void {
     if (older.at(-1)?.seq !== this.start) throw new Error("a hole in what is held");
     this.messages = [...older, ...this.messages];
+    this.changes += 1;
     this.start -= older.length;
     const known = { ...this.within };
     for (const message of older) {
@@ -93,6 +101,7 @@ export class Held {
     this.before.unread += known.unread - this.within.unread;
     this.before.mentions += known.mentions - this.within.mentions;
     this.messages = this.messages.slice(many);
+    this.changes += 1;
     this.start += many;
   }
 
@@ -110,6 +119,7 @@ export class Held {
     if (message === undefined) return undefined;
     const changed = { ...message, ...news };
     this.messages[seq - this.first] = changed;
+    this.changes += 1;
     return changed;
   }
 

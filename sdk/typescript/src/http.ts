@@ -14,10 +14,20 @@ export interface TokenSource {
 
 type Query = Record<string, string | number | boolean | undefined>;
 
-interface Answer {
-  data: unknown;
+/** What is sent with a request, in the names of HTTP. */
+export type RequestBody = Record<string, unknown>;
+
+/** A whole answer of the server, in the names of HTTP. */
+export interface Reply<Data> {
+  code: number;
+  message: string;
+  data: Data;
+  request_id: string;
+  /** Of some lists. */
   has_more?: boolean;
 }
+
+type Answer = Reply<unknown>;
 
 /** Asks over HTTP. Every answer is an envelope; a refusal becomes an error with its reason. */
 export class Http {
@@ -45,6 +55,17 @@ export class Http {
 
   async put<T>(path: string, body: object): Promise<T> {
     return (await this.ask("PUT", path, body)).data as T;
+  }
+
+  /** Anything, as the app gives it. */
+  async request<T>(method: string, path: string, body: RequestBody | undefined, isSignedIn: boolean): Promise<Reply<T>> {
+    // Anything else would name another host, which must not get the token.
+    if (!path.startsWith("/")) throw new TypeError("a path begins with /");
+    const verb = method.toUpperCase();
+    const hasNoBody = verb === "GET" || verb === "DELETE" || verb === "HEAD";
+    const [target, sent] = hasNoBody ? [path + search((body ?? {}) as Query), undefined] : [path, body ?? {}];
+    const answer = isSignedIn ? this.ask(verb, target, sent) : this.once(verb, target, sent);
+    return (await answer) as Reply<T>;
   }
 
   /** For those who have no token yet. */
@@ -101,7 +122,7 @@ function envelope(response: Response, answer: unknown): Answer {
     message?: string;
     request_id?: string;
   };
-  if (response.ok) return { data: told.data, ...(told.has_more ? { has_more: true } : {}) };
+  if (response.ok) return told as Answer;
   if (told.reason === undefined || !(told.reason in codes)) {
     throw new Unreachable(`status ${response.status} without a reason`);
   }

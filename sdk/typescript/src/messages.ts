@@ -1,4 +1,6 @@
+import { toCamel } from "./casing.js";
 import type { ChatFrame, GroupChangedFrame, MessageType, RevokedFrame } from "./frames.js";
+import type { GroupProfile } from "./groups.js";
 import type { Entry } from "./lane.js";
 import type { Change, Message } from "./types.js";
 
@@ -133,7 +135,7 @@ export function changeFromFrame(frame: RevokedFrame | GroupChangedFrame): Change
     ...(frame.role && { role: frame.role }),
     ...(frame.mutedUntil !== undefined && { mutedUntil: frame.mutedUntil }),
     ...(frame.on !== undefined && { on: frame.on }),
-    ...(frame.group && { group: frame.group }),
+    ...(frame.group && { group: toCamel<GroupProfile>(frame.group) }),
   };
 }
 
@@ -152,6 +154,6 @@ export function changeFromInfo(info: ChangeInfo): Change {
     ...(info.role && { role: info.role }),
     ...(info.muted_until !== undefined && { mutedUntil: info.muted_until }),
     ...(info.on !== undefined && { on: info.on }),
-    ...(info.group && { group: info.group }),
+    ...(info.group && { group: toCamel<GroupProfile>(info.group) }),
   };
 }

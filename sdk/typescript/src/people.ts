@@ -1,27 +1,38 @@
+import { toCamel, toSnake } from "./casing.js";
 import type { Http } from "./http.js";
+import { sameObject } from "./snapshot.js";
 
 export interface User {
-  user_id: string;
-  nickname: string;
-  avatar: string;
-  extra: string;
-  created_at: number;
+  readonly userId: string;
+  readonly nickname: string;
+  readonly avatar: string;
+  readonly extra: string;
+  /** Milliseconds since 1970. */
+  readonly createdAt: number;
 }
 
 export interface NewUser {
   /** Without one the server makes it. */
-  user_id?: string;
+  userId?: string;
   nickname: string;
   password: string;
   avatar?: string;
   extra?: string;
 }
 
+/** What you may change of your own profile. */
+export interface Profile {
+  nickname?: string;
+  avatar?: string;
+  extra?: string;
+}
+
 export interface Presence {
-  userId: string;
-  online: boolean;
-  platforms: string[];
-  lastSeenAt?: number;
+  readonly userId: string;
+  readonly online: boolean;
+  readonly platforms: readonly string[];
+  /** Milliseconds since 1970. */
+  readonly lastSeenAt?: number;
 }
 
 interface Status {
@@ -31,25 +42,65 @@ interface Status {
   last_seen_at?: number;
 }
 
-/** Who people are, and whether they are there. */
-export class People {
-  constructor(private readonly http: Http) {}
+const KNOWN_MAX = 10_000;
 
-  me(): Promise<User> {
-    return this.http.get("/user/info");
+/** The people this sign-in has asked for, each the same object until they change. */
+export class KnownPeople {
+  private readonly users = new Map<string, User>();
+
+  constructor(private readonly changed: () => void) {}
+
+  get(userId: string): User | undefined {
+    return this.users.get(userId);
   }
 
-  get(userId: string): Promise<User> {
-    return this.http.get("/user/info", { user_id: userId });
+  learn(answer: object): User {
+    const told = toCamel<User>(answer);
+    const before = this.users.get(told.userId);
+    const now = sameObject(before, told);
+    if (now === before) return now;
+    this.users.delete(now.userId);
+    this.users.set(now.userId, now);
+    const [oldest] = this.users.keys();
+    if (this.users.size > KNOWN_MAX && oldest !== undefined) this.users.delete(oldest);
+    this.changed();
+    return now;
+  }
+
+  clear(): void {
+    this.users.clear();
+  }
+}
+
+/** Who people are, and whether they are there. */
+export class People {
+  constructor(
+    private readonly http: Http,
+    private readonly users: KnownPeople,
+  ) {}
+
+  /** Your own profile. */
+  async me(): Promise<User> {
+    return this.users.learn(await this.http.get<object>("/user/info"));
+  }
+
+  /** Asks for somebody's profile. Whoever is unchanged is the same object as before. */
+  async get(userId: string): Promise<User> {
+    return this.users.learn(await this.http.get<object>("/user/info", { user_id: userId }));
+  }
+
+  /** The profile as it was asked for last, without asking. The same object until it changes. */
+  known(userId: string): User | undefined {
+    return this.users.get(userId);
   }
 
   /** Changes your own profile. */
-  update(profile: { nickname?: string; avatar?: string; extra?: string }): Promise<User> {
-    return this.http.put("/user/update", profile);
+  async update(profile: Profile): Promise<User> {
+    return this.users.learn(await this.http.put<object>("/user/update", toSnake(profile)));
   }
 
   /** Who is online, of up to 100 people whom you may know about. */
-  async presence(userIds: string[]): Promise<Presence[]> {
+  async presence(userIds: readonly string[]): Promise<Presence[]> {
     const body = { user_ids: userIds };
     const found = await this.http.post<Status[]>("/user/get_users_online_status", body);
     return found.map((one) => ({

@@ -1,5 +1,6 @@
 import type { Reason } from "./codes.js";
 import type { MessageType } from "./frames.js";
+import type { GroupProfile } from "./groups.js";
 
 /** What one says. Text is data: it is never read as markup. */
 export interface Content {
@@ -108,7 +109,8 @@ export interface Change {
   readonly role?: string;
   readonly mutedUntil?: number;
   readonly on?: boolean;
-  readonly group?: Readonly<Record<string, string>>;
+  /** What changed of the group's profile. */
+  readonly group?: Readonly<GroupProfile>;
   /** Of a recall: which message. Of a join: the first one they see. */
   readonly seq?: number;
   readonly serverMsgId?: string;

@@ -16,7 +16,7 @@ beforeAll(async () => {
   bob = await server.person("bob");
   carol = await server.person("carol");
   bob.on("change", (change) => changes.push(change));
-  group = await alice.groups.create({ name: "Chess", member_ids: ["bob"] });
+  group = await alice.groups.create({ name: "Chess", memberIds: ["bob"] });
 });
 
 afterAll(() => server.stop());
@@ -24,37 +24,37 @@ afterAll(() => server.stop());
 const kinds = () => changes.map(({ kind }) => kind);
 
 test("whoever is brought in sees the group and hears of it", async () => {
-  await until(() => bob.conversation(group.conversation_id)?.name === "Chess", "its name");
+  await until(() => bob.conversation(group.conversationId)?.name === "Chess", "its name");
   expect(kinds()).toEqual(["joined"]);
-  expect((await bob.groups.info(group.group_id)).my_role).toBe(0);
+  expect((await bob.groups.get(group.groupId)).myRole).toBe(0);
 });
 
 test("messages, mentions and answers", async () => {
-  const sent = alice.send({ groupId: group.group_id }, "Hello @bob", { mentions: ["bob"] });
+  const sent = alice.send({ groupId: group.groupId }, "Hello @bob", { mentions: ["bob"] });
   const first = await alice.saved(sent);
-  const line = () => bob.conversation({ groupId: group.group_id });
+  const line = () => bob.conversation({ groupId: group.groupId });
   await until(() => line()?.mentionUnread === 1, "it speaks to bob");
-  const answer = bob.send({ groupId: group.group_id }, "Yes?", { replyTo: first.serverMsgId });
+  const answer = bob.send({ groupId: group.groupId }, "Yes?", { replyTo: first.serverMsgId });
   await bob.saved(answer);
   expect(line()).toMatchObject({ unread: 0, mentionUnread: 0 });
-  const last = () => alice.messages({ groupId: group.group_id }).at(-1);
+  const last = () => alice.messages({ groupId: group.groupId }).at(-1);
   await until(() => last()?.body === "Yes?", "the answer");
   expect(last()).toMatchObject({ replyTo: first.serverMsgId, important: true });
 });
 
 test("a newcomer sees messages from the join on", async () => {
-  await alice.groups.join({ groupId: group.group_id }).catch(() => {});
-  expect(await alice.groups.invite(group.group_id, ["carol", "bob"])).toEqual(["carol"]);
-  await until(() => carol.conversation({ groupId: group.group_id }), "carol is in");
-  await alice.saved(alice.send({ groupId: group.group_id }, "Welcome"));
-  const seen = () => carol.messages({ groupId: group.group_id }).map(({ body }) => body);
+  await alice.groups.join({ groupId: group.groupId }).catch(() => {});
+  expect(await alice.groups.invite(group.groupId, ["carol", "bob"])).toEqual(["carol"]);
+  await until(() => carol.conversation({ groupId: group.groupId }), "carol is in");
+  await alice.saved(alice.send({ groupId: group.groupId }, "Welcome"));
+  const seen = () => carol.messages({ groupId: group.groupId }).map(({ body }) => body);
   await until(() => seen().includes("Welcome"), "welcome");
-  expect(await carol.loadOlder({ groupId: group.group_id })).toEqual([]);
+  expect(await carol.loadOlder({ groupId: group.groupId })).toEqual([]);
   expect(seen()).toEqual(["Welcome"]);
 });
 
 test("changes come in order, each once", async () => {
-  const id = group.group_id;
+  const id = group.groupId;
   await alice.groups.update(id, { name: "Go" });
   await alice.groups.setRole(id, "carol", "admin");
   await alice.groups.muteAll(id, true);
@@ -70,26 +70,26 @@ test("changes come in order, each once", async () => {
   expect(kinds()).toEqual(wanted);
   const { list, total } = await bob.groups.members(id);
   expect(total).toBe(3);
-  expect(list.find(({ user_id }) => user_id === "carol")?.role_level).toBe(1);
+  expect(list.find(({ userId }) => userId === "carol")?.roleLevel).toBe(1);
 });
 
 test("asking to join, and being let in", async () => {
-  const club = await alice.groups.create({ name: "Club", join_type: "approval" });
+  const club = await alice.groups.create({ name: "Club", joinType: "approval" });
   const asked: string[] = [];
   alice.on("joinRequest", ({ requestId }) => asked.push(requestId));
   const decided: boolean[] = [];
   bob.on("joinDecision", ({ accepted }) => decided.push(accepted));
-  const answer = await bob.groups.join({ code: club.group_code as string }, "me too");
+  const answer = await bob.groups.join({ code: club.groupCode as string }, "me too");
   expect(answer.status).toBe("pending");
   await until(() => asked.length === 1, "asked");
-  expect((await alice.groups.requests(club.group_id)).list).toMatchObject([{ message: "me too" }]);
+  expect((await alice.groups.requests(club.groupId)).list).toMatchObject([{ message: "me too" }]);
   await alice.groups.decide(asked[0] as string, true);
   await until(() => decided.length === 1, "decided");
-  await until(() => bob.conversation({ groupId: club.group_id }), "in");
+  await until(() => bob.conversation({ groupId: club.groupId }), "in");
 });
 
 test("who leaves keeps what was said, who comes back sees what is new", async () => {
-  const id = group.group_id;
+  const id = group.groupId;
   await bob.groups.leave(id);
   await until(() => bob.conversation({ groupId: id })?.active === false, "out");
   const before = bob.messages({ groupId: id }).length;
@@ -104,7 +104,7 @@ test("who leaves keeps what was said, who comes back sees what is new", async ()
 });
 
 test("transfer, kick, dissolve", async () => {
-  const id = group.group_id;
+  const id = group.groupId;
   await alice.groups.transfer(id, "carol");
   await expect(alice.groups.kick(id, "carol")).rejects.toMatchObject({ reason: "not_group_admin" });
   await carol.groups.kick(id, "bob");
@@ -118,7 +118,7 @@ test.each(["notify", "none"])("a group whose messages are not pushed: %s", async
   try {
     const dora = await quiet.person("dora");
     const eve = await quiet.person("eve", { timing: { headsEveryMs: 500 } });
-    const { group_id: groupId } = await dora.groups.create({ name: "Hall", member_ids: ["eve"] });
+    const { groupId } = await dora.groups.create({ name: "Hall", memberIds: ["eve"] });
     for (let i = 0; i < 5; i += 1) await dora.saved(dora.send({ groupId }, `${i}`));
     await until(() => eve.messages({ groupId }).length === 5, "all of them");
     expect(eve.messages({ groupId }).map(({ body }) => body)).toEqual(["0", "1", "2", "3", "4"]);

@@ -92,7 +92,7 @@ test("tokens are renewed on an open socket before they die", async () => {
   alice.on("state", ({ name }) => states.push(name));
   await pause(5000);
   expect(states).toEqual([]);
-  expect((await alice.people.me()).user_id).toBe("alice");
+  expect((await alice.people.me()).userId).toBe("alice");
 });
 
 test("a device that slept longer than its token refreshes and comes back", async () => {

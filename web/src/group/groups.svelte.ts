@@ -23,12 +23,12 @@ export class GroupDesk {
   /** Somebody looks for names. */
   private wantsMany = false;
   /** What those may do who are not among the members here. */
-  private readonly roles = new Map<string, Member["role_level"]>();
+  private readonly roles = new Map<string, Member["roleLevel"]>();
 
   constructor(readonly id: string) {}
 
   get myRole(): 0 | 1 | 2 {
-    return this.info?.my_role ?? 0;
+    return this.info?.myRole ?? 0;
   }
 
   get isAdmin(): boolean {
@@ -41,22 +41,22 @@ export class GroupDesk {
 
   /** May this person be removed or muted by us? */
   isBelow(member: Member): boolean {
-    return member.user_id !== session.me && this.myRole > member.role_level;
+    return member.userId !== session.me && this.myRole > member.roleLevel;
   }
 
   /** May what this person said be taken back by us? Whoever has left counts as a member. */
   async mayRecallOf(userId: string): Promise<boolean> {
     if (!this.isAdmin) return false;
-    const known = this.members.find((one) => one.user_id === userId)?.role_level ?? this.roles.get(userId);
+    const known = this.members.find((one) => one.userId === userId)?.roleLevel ?? this.roles.get(userId);
     return this.myRole > (known ?? (await this.askRole(userId)));
   }
 
-  private async askRole(userId: string): Promise<Member["role_level"]> {
+  private async askRole(userId: string): Promise<Member["roleLevel"]> {
     if (!this.hasMore && this.members.length > 0) return 0; // everybody is here, so they are not
     try {
-      const { role_level } = await client.groups.member(this.id, userId);
-      this.roles.set(userId, role_level);
-      return role_level;
+      const { roleLevel } = await client.groups.member(this.id, userId);
+      this.roles.set(userId, roleLevel);
+      return roleLevel;
     } catch (error) {
       const hasLeft = error instanceof Refused && error.reason === "target_not_member";
       return hasLeft ? 0 : 2; // who knows: then nothing is offered
@@ -72,13 +72,13 @@ export class GroupDesk {
     this.isLoading = true;
     this.again = false;
     try {
-      this.info = await client.groups.info(this.id);
-      if (this.info.my_role === undefined) return;
+      this.info = await client.groups.get(this.id);
+      if (this.info.myRole === undefined) return;
       const limit = this.wantsMany ? MOST : Math.min(Math.max(PAGE, this.members.length), MOST);
       const page = await client.groups.members(this.id, { limit });
       this.roles.clear();
       this.take([], page.list);
-      this.cursor = page.next_cursor;
+      this.cursor = page.nextCursor;
       this.total = page.total ?? page.list.length;
       this.requests = this.isAdmin ? (await client.groups.requests(this.id)).list : [];
     } catch (error) {
@@ -96,7 +96,7 @@ export class GroupDesk {
     const page = await client.groups.members(this.id, { limit: PAGE, cursor });
     if (this.cursor !== cursor) return; // it was loaded anew meanwhile
     this.take(this.members, page.list);
-    this.cursor = page.next_cursor;
+    this.cursor = page.nextCursor;
   }
 
   /** Brings as many members as one looks through for a name. */
@@ -107,9 +107,9 @@ export class GroupDesk {
   }
 
   private take(before: readonly Member[], list: Member[]): void {
-    for (const one of list) people.learn(one.user_id, one);
+    for (const one of list) people.learn(one.userId, one);
     const all = [...before, ...list];
-    this.members = all.sort((a, b) => b.role_level - a.role_level);
+    this.members = all.sort((a, b) => b.roleLevel - a.roleLevel);
   }
 }
 
