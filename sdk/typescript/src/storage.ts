@@ -32,13 +32,18 @@ export class MemoryStore implements Store {
   }
 }
 
+/** As much of `indexedDB` as is needed here; its own type would ask every project for the types of browsers. */
+export interface DatabaseFactory {
+  open(name: string, version?: number): any;
+}
+
 /** The lasting store of a browser. */
 export class IndexedDbStore implements Store {
   private opened: Promise<IDBDatabase> | undefined;
 
   constructor(
     private readonly name = "nexo",
-    private readonly factory: IDBFactory = globalThis.indexedDB,
+    private readonly factory: DatabaseFactory = globalThis.indexedDB,
   ) {}
 
   get(key: string): Promise<unknown> {
@@ -74,7 +79,7 @@ export class IndexedDbStore implements Store {
 
   private open(): Promise<IDBDatabase> {
     this.opened ??= new Promise((resolve, reject) => {
-      const request = this.factory.open(this.name, 1);
+      const request = this.factory.open(this.name, 1) as IDBOpenDBRequest;
       request.onupgradeneeded = () => void request.result.createObjectStore("values");
       request.onsuccess = () => resolve(request.result);
       request.onerror = () => {
