@@ -1,22 +1,44 @@
-"""Two people talk, in the numbered dialect: python3 examples/numbered.py http://127.0.0.1:8080
+"""Two people talk, in the numbered dialect (docs/protocol/numbered.md).
 
-Needs the package `websockets`. Made from docs/protocol/numbered.md alone.
+Needs any Python from 3.9 on with the package `websockets`, and a running server (`make run`):
+
+    python3 -m venv .venv && .venv/bin/pip install websockets
+    .venv/bin/python examples/numbered.py                          # talks to http://127.0.0.1:8080
+    .venv/bin/python examples/numbered.py https://chat.example.com
+
+Each run makes two new accounts with random names.
 """
-import asyncio, base64, json, secrets, sys, urllib.request
+import asyncio
+import base64
+import json
+import secrets
+import sys
+import urllib.error
+import urllib.request
 
-import websockets
+try:
+    import websockets
+except ImportError:
+    sys.exit("This needs the package `websockets`; the lines at the top of this file say how to get it.")
 
 SERVER = sys.argv[1] if len(sys.argv) > 1 else "http://127.0.0.1:8080"
+# Operations and pushes have numbers.
+HIGHEST_SEQS, SEND, PUSHED, READ = 1001, 1003, 2001, 2004
 
 
 def post(path, body, token=""):
-    headers = {"Authorization": f"Bearer {token}"}
+    """Asks over HTTP. Every answer is an envelope; what one asked for is its `data`."""
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
     request = urllib.request.Request(SERVER + path, json.dumps(body).encode(), headers)
-    with urllib.request.urlopen(request) as answer:
-        return json.load(answer)["data"]
+    try:
+        with urllib.request.urlopen(request) as answer:
+            return json.load(answer)["data"]
+    except urllib.error.HTTPError as refusal:
+        sys.exit(f"{path} was refused: {refusal.read().decode()}")
 
 
 def somebody(name):
+    """A new account that is signed in: its id, and the token to connect with."""
     user_id, password = f"{name}-{secrets.token_hex(4)}", secrets.token_hex(16)
     post("/user/register", {"user_id": user_id, "nickname": name, "password": password})
     login = post("/auth/login", {"user_id": user_id, "password": password, "platform_id": 5})
@@ -24,11 +46,13 @@ def somebody(name):
 
 
 def address(user_id, token):
+    """In this dialect the address says who one is."""
     socket = SERVER.replace("http", "ws", 1) + "/ws"
     return f"{socket}?token={token}&send_id={user_id}&platform_id=5&operation_id=open&sdk_type=go"
 
 
 async def ask(socket, number, data):
+    """Sends an envelope, whose `data` is JSON in base64, and waits for the answer of the same number."""
     data = base64.b64encode(json.dumps(data).encode()).decode()
     frame = {"req_identifier": number, "msg_incr": "1", "operation_id": "op", "data": data}
     await socket.send(json.dumps(frame))
@@ -36,9 +60,11 @@ async def ask(socket, number, data):
 
 
 async def hear(socket, number):
+    """The data of the next envelope with this number; what comes before it is skipped."""
     while True:
         frame = json.loads(await asyncio.wait_for(socket.recv(), 10))
-        assert frame["err_code"] == 0, frame
+        if frame["err_code"] != 0:
+            sys.exit(f"refused: {frame['err_code']} {frame['err_msg']}")
         if frame["req_identifier"] == number:
             return json.loads(base64.b64decode(frame["data"]))
 
@@ -47,15 +73,23 @@ async def main():
     (alice, alices_token), (bob, bobs_token) = somebody("alice"), somebody("bob")
     async with websockets.connect(address(alice, alices_token)) as a, \
                websockets.connect(address(bob, bobs_token)) as b:
-        await ask(b, 1001, {"conversation_ids": []})
-        say = {"client_msg_id": "1", "recv_id": bob, "session_type": 1, "msg_type": 1,
-               "content": {"text": "Hello, Bob"}}
-        saved = await ask(a, 1003, say)
-        pushed = (await hear(b, 2001))["msgs"][saved["conversation_id"]][0]
+        # Everything is pushed once the first request is answered.
+        await ask(b, HIGHEST_SEQS, {"conversation_ids": []})
+
+        # The sender names the message. Sent again under this name it is stored once, so a retry is safe.
+        say = {"client_msg_id": secrets.token_hex(16), "recv_id": bob, "session_type": 1,
+               "msg_type": 1, "content": {"text": "Hello, Bob"}}
+        saved = await ask(a, SEND, say)
+        pushed = (await hear(b, PUSHED))["msgs"][saved["conversation_id"]][0]
         print(f"saved as {saved['seq']}, bob heard: {pushed['content']['text']}")
+
+        # Bob has read it, and everything before it. What has no number is an HTTP path.
         mark = {"conversation_id": saved["conversation_id"], "read_seq": saved["seq"]}
         post("/conversation/mark_read", mark, bobs_token)
-        print("alice hears: read up to", (await hear(a, 2004))["read_seq"])
+        print("alice hears: read up to", (await hear(a, READ))["read_seq"])
 
 
-asyncio.run(main())
+try:
+    asyncio.run(main())
+except OSError as error:
+    sys.exit(f"No answer from {SERVER} ({error}). Is the server running? `make run` starts one.")
