@@ -29,6 +29,8 @@ import {
 } from "./types.js";
 
 const KEEP = 5_000;
+const NO_SOCKET =
+  "there is no WebSocket here: in Node before version 22 install `ws` and give its class, `new Client({ url, webSocket: WebSocket })`";
 const NONE: readonly never[] = Object.freeze([]);
 
 /** A person's way to the server: one per person and device. */
@@ -290,7 +292,7 @@ export class Client {
 
   private linkTo(url: string, given: SocketClass | undefined): Link {
     const make = given ?? (globalThis.WebSocket as unknown as SocketClass | undefined);
-    if (make === undefined) throw new Error("no WebSocket here: give one as `webSocket`");
+    if (make === undefined) throw new Error(NO_SOCKET);
     const socketUrl = url.replace(/^http/, "ws") + "/ws";
     return new Link(socketUrl, make, this.signIn, this.clock, this.timing, {
       prepare: async () => this.desk?.prepare(),
