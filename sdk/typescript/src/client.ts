@@ -1,6 +1,6 @@
 import { toCamel, toSnake } from "./casing.js";
 import { type Clock, wallClock } from "./clock.js";
-import type { Reason } from "./codes.js";
+import { codes, type Reason } from "./codes.js";
 import { Desk } from "./desk.js";
 import { Emitter, type Off } from "./events.js";
 import { Groups } from "./groups.js";
@@ -57,6 +57,7 @@ export class Client {
 
   constructor(options: ClientOptions) {
     const url = options.url.replace(/\/+$/, "");
+    if (!/^https?:\/\//.test(url)) throw new TypeError(`url: an address such as https://chat.example.com, not "${options.url}"`);
     this.clock = options.clock ?? wallClock;
     this.timing = { ...defaultTiming, ...options.timing };
     this.keep = options.keep ?? KEEP;
@@ -157,13 +158,32 @@ export class Client {
 
   /** Connects again after `disconnect`. */
   connect(): void {
-    if (this.desk === undefined || this.me === undefined) throw new Refused("missing_token");
+    if (this.desk === undefined || this.me === undefined) throw nobody();
     this.link.start();
   }
 
   /** Ends the connection; what is said meanwhile waits. */
   disconnect(): void {
     this.link.stop({ name: "offline" });
+  }
+
+  /**
+   * Resolves when the client is connected and knows the conversations. `login` and `resume` do not wait for that,
+   * since an app can show what it has meanwhile. Rejects if the sign-in ends first.
+   */
+  ready(): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const look = (state: State) => {
+        const isOver = this.desk === undefined || state.name === "kicked" || state.name === "signedOut";
+        if (state.name !== "online" && !isOver) return;
+        off();
+        if (!isOver) return resolve();
+        const told = state.name === "signedOut" ? state.reason : state.name;
+        reject(told in codes ? new Refused(told as Reason) : nobody());
+      };
+      const off = this.on("state", (state) => queueMicrotask(() => look(state)));
+      look(this.now);
+    });
   }
 
   /** Compares with the server now: somebody looks, or the network is back. */
@@ -334,7 +354,11 @@ export class Client {
   }
 
   private open(): Desk {
-    if (this.desk === undefined) throw new Refused("missing_token");
+    if (this.desk === undefined) throw nobody();
     return this.desk;
   }
+}
+
+function nobody(): Refused {
+  return new Refused("missing_token", "nobody is signed in: call `login` or `resume` first");
 }

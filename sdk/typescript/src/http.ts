@@ -109,7 +109,7 @@ export class Http {
       return envelope(response, await response.json());
     } catch (error) {
       if (error instanceof Refused) throw error;
-      throw new Unreachable(`${method} ${path.split("?")[0]}: no answer`, { cause: error });
+      throw new Unreachable(`${method} ${this.url}${path.split("?")[0]}: no answer`, { cause: error });
     } finally {
       cancel();
     }
