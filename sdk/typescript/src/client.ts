@@ -70,7 +70,7 @@ export class Client {
     this.signIn = new SignIn(this.clock, this.store, refresh);
     const fetch = options.fetch ?? globalThis.fetch.bind(globalThis);
     this.http = new Http(url, fetch, this.clock, httpTimeoutMs, this.signIn);
-    this.groups = new Groups(this.http);
+    this.groups = new Groups(this.http, (group) => this.desk?.learnGroup(group));
     this.people = new People(this.http, this.knownPeople);
     this.link = this.linkTo(url, options.webSocket);
     this.signIn.onRenewed = (token) => void this.link.send({ type: "REAUTH", token });
@@ -295,8 +295,10 @@ export class Client {
 
   /** You are writing. Call it at every key; the others hear of it now and then. */
   typing(target: Target): void {
-    const { me, typing } = this.open();
+    const desk = this.open();
+    const { me, typing } = desk;
     const conversationId = conversationOf(me, target);
+    if (desk.find(target)?.hasBegun !== true) return; // before the first message nobody may be told
     if (this.now.name !== "online" || !typing.mayTell(conversationId)) return;
     this.link.send({ type: "TYPING", ...addressOf(me, conversationId) });
   }

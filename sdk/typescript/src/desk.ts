@@ -4,6 +4,7 @@ import type { Conversation } from "./conversation.js";
 import { Ear } from "./ear.js";
 import type { Emitter } from "./events.js";
 import type { Limits, ServerFrame } from "./frames.js";
+import type { Group } from "./groups.js";
 import type { Http } from "./http.js";
 import { Inbox } from "./inbox.js";
 import type { Link } from "./link.js";
@@ -159,6 +160,14 @@ export class Desk {
     for (const conversation of this.inbox.conversations.values()) {
       if (conversation.held.find(serverMsgId)) this.inbox.recall(conversation, serverMsgId);
     }
+  }
+
+  /** The server told about a group we are in: its name is known before the list is asked for again. */
+  learnGroup({ conversationId, name, avatar, memberCount, myRole }: Group): void {
+    if (myRole === undefined) return;
+    const conversation = this.inbox.open(conversationId);
+    Object.assign(conversation, { name, avatar, memberCount });
+    this.inbox.touch(conversation);
   }
 
   async choose(target: Target, choice: object): Promise<void> {

@@ -78,24 +78,27 @@ export interface Paging {
 
 /** Everything that is done to groups. Members hear of it as `change` events. */
 export class Groups {
-  constructor(private readonly http: Http) {}
+  constructor(
+    private readonly http: Http,
+    private readonly learn: (group: Group) => void,
+  ) {}
 
   async create(profile: GroupProfile & { name: string; memberIds?: string[] }): Promise<Group> {
-    return toCamel(await this.http.post<object>("/group/create", toSnake(profile)));
+    return this.told(await this.http.post<object>("/group/create", toSnake(profile)));
   }
 
   async get(groupId: string): Promise<Group> {
-    return toCamel(await this.http.get<object>("/group/info", { group_id: groupId }));
+    return this.told(await this.http.get<object>("/group/info", { group_id: groupId }));
   }
 
   /** The group that a code leads to. */
   async getByCode(code: string): Promise<Group> {
-    return toCamel(await this.http.get<object>("/group/info", { group_code: code }));
+    return this.told(await this.http.get<object>("/group/info", { group_code: code }));
   }
 
   async update(groupId: string, profile: GroupProfile): Promise<Group> {
     const body = { group_id: groupId, ...toSnake(profile) };
-    return toCamel(await this.http.put<object>("/group/update", body));
+    return this.told(await this.http.put<object>("/group/update", body));
   }
 
   /** The groups you are in. */
@@ -174,6 +177,12 @@ export class Groups {
   /** Ends it and forgets its profile. */
   async dismiss(groupId: string): Promise<void> {
     await this.http.post("/group/dismiss", { group_id: groupId });
+  }
+
+  private told(answer: object): Group {
+    const group = toCamel<Group>(answer);
+    this.learn(group);
+    return group;
   }
 
   private async page<Item extends object>(path: string, query: object): Promise<Page<Item>> {

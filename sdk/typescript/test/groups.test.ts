@@ -127,3 +127,14 @@ test.each(["notify", "none"])("a group whose messages are not pushed: %s", async
     await quiet.stop();
   }
 });
+
+test("a new group has its name from the first moment", async () => {
+  const names: string[] = [];
+  const off = alice.on("conversation", ({ id, name }) => id === made?.conversationId && names.push(name));
+  let made: Group | undefined;
+  made = await alice.groups.create({ name: "Rowing", memberIds: ["bob"] });
+  await alice.saved(alice.send({ groupId: made.groupId }, "Hello"));
+  await until(() => names.length > 0, "its line");
+  off();
+  expect(new Set(names)).toEqual(new Set(["Rowing"]));
+});

@@ -130,3 +130,13 @@ test("what is said under the name of others' conversation leaves the outbox, to 
   expect(saved).toMatchObject({ conversationId: "si_alice_erin", state: "saved", seq: 1 });
   expect(erin.conversations().map(({ id }) => id)).toEqual(["si_alice_erin"]);
 });
+
+test("writing to somebody one has never spoken with troubles nobody", async () => {
+  await server.person("dora");
+  const problems: Error[] = [];
+  const off = alice.on("problem", (problem) => problems.push(problem));
+  alice.typing({ to: "dora" });
+  await alice.saved(alice.send({ to: "bob" }, "later than that")); // a connection answers in order
+  expect(problems).toEqual([]);
+  off();
+});
