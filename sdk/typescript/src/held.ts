@@ -19,7 +19,7 @@ export class Held {
   /** What was told of places that are not here yet. */
   private told: { unread?: UnreadTold; mentions?: UnreadTold } = {};
   private readSeq = 0;
-  /** Grows whenever `all` changes. */
+  /** Grows whenever `all`, `first` or `last` changes. */
   private changes = 0;
 
   /** The run begins after this place. */
@@ -108,6 +108,7 @@ export class Held {
   /** Nothing before this place is ours to see any more. */
   cutBefore(seq: number): void {
     if (seq <= this.first) return;
+    this.changes += 1;
     this.trim(Math.max(0, this.last - seq + 1));
     if (this.messages.length === 0) this.start = seq - 1;
     this.before = { unread: 0, mentions: 0 };
