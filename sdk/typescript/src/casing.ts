@@ -3,7 +3,9 @@
  * renamed: what is inside them, such as `extra`, belongs to the app.
  */
 export function toCamel<Value extends object>(wire: object): Value {
-  return rename(wire, (name) => name.replace(/_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase())) as Value;
+  return rename(wire, (name) =>
+    name.replace(/_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase()),
+  ) as Value;
 }
 
 export function toSnake(given: object): Record<string, unknown> {

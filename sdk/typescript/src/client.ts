@@ -30,7 +30,8 @@ import {
 
 const KEEP = 5_000;
 const NO_SOCKET =
-  "there is no WebSocket here: in Node before version 22 install `ws` and give its class, `new Client({ url, webSocket: WebSocket })`";
+  "there is no WebSocket here: in Node before version 22 install `ws` and give its class, " +
+  "`new Client({ url, webSocket: WebSocket })`";
 const NONE: readonly never[] = Object.freeze([]);
 
 /** A person's way to the server: one per person and device. */
@@ -57,7 +58,9 @@ export class Client {
 
   constructor(options: ClientOptions) {
     const url = options.url.replace(/\/+$/, "");
-    if (!/^https?:\/\//.test(url)) throw new TypeError(`url: an address such as https://chat.example.com, not "${options.url}"`);
+    if (!/^https?:\/\//.test(url)) {
+      throw new TypeError(`url: an address such as https://chat.example.com, not "${options.url}"`);
+    }
     this.clock = options.clock ?? wallClock;
     this.timing = { ...defaultTiming, ...options.timing };
     this.keep = options.keep ?? KEEP;

@@ -58,7 +58,12 @@ export class Http {
   }
 
   /** Anything, as the app gives it. */
-  async request<T>(method: string, path: string, body: RequestBody | undefined, isSignedIn: boolean): Promise<Reply<T>> {
+  async request<T>(
+    method: string,
+    path: string,
+    body: RequestBody | undefined,
+    isSignedIn: boolean,
+  ): Promise<Reply<T>> {
     // Anything else would name another host, which must not get the token.
     if (!path.startsWith("/")) throw new TypeError("a path begins with /");
     const verb = method.toUpperCase();

@@ -6,7 +6,20 @@ import { calm, World } from "./fake.js";
 
 test("ready waits until the conversations are known", async () => {
   const world = new World();
-  const head = { conversation_id: "si_me_you", min_seq: 1, max_seq: 0, delivered_seq: 0, read_seq: 0, min_change_seq: 1, change_seq: 0, unread_count: 0, is_active: true, is_pinned: false, recv_msg_opt: 0, updated_at: 5 };
+  const head = {
+    conversation_id: "si_me_you",
+    min_seq: 1,
+    max_seq: 0,
+    delivered_seq: 0,
+    read_seq: 0,
+    min_change_seq: 1,
+    change_seq: 0,
+    unread_count: 0,
+    is_active: true,
+    is_pinned: false,
+    recv_msg_opt: 0,
+    updated_at: 5,
+  };
   world.answers["/conversation/heads"] = () => ({ heads: [head], has_more: false });
   await world.client.login("me", "password");
   let isReady = false;

@@ -107,41 +107,67 @@ export async function main(): Promise<void> {
 test.each([
   ["of modules", "module", { module: "NodeNext", moduleResolution: "NodeNext" }],
   ["of CommonJS", "commonjs", { module: "NodeNext", moduleResolution: "NodeNext" }],
-  ["of CommonJS, the older way", "commonjs", { module: "CommonJS", moduleResolution: "Node10", esModuleInterop: true, skipLibCheck: true }],
+  [
+    "of CommonJS, the older way",
+    "commonjs",
+    { module: "CommonJS", moduleResolution: "Node10", esModuleInterop: true, skipLibCheck: true },
+  ],
   ["for a bundler", "module", { module: "ESNext", moduleResolution: "Bundler", skipLibCheck: true }],
-])("a TypeScript project %s finds the types", (_, type, options) => {
-  const project = mkdtempSync(join(folder, "project-"));
-  writeFileSync(join(project, "package.json"), JSON.stringify({ type }));
-  writeFileSync(join(project, "main.ts"), PROGRAM);
-  // Neither the types of browsers nor leniency with libraries: what a careful server project has.
-  const compilerOptions = { target: "ES2022", lib: ["ES2022"], types: ["node"], strict: true, skipLibCheck: false, ...options };
-  writeFileSync(join(project, "tsconfig.json"), JSON.stringify({ compilerOptions, files: ["main.ts"] }));
-  const args = [TSC, "-p", project, "--outDir", join(project, "out")];
-  const said = (() => {
-    try {
-      return execFileSync(process.execPath, args, { encoding: "utf8" });
-    } catch (error) {
-      return (error as { stdout: string }).stdout;
-    }
-  })();
-  expect(said).toBe("");
-  if (options.module === "ESNext") return;
-  const made = readFileSync(join(project, "out/main.js"), "utf8");
-  expect(made.includes("require(")).toBe(type === "commonjs");
-  cpSync(join(project, "package.json"), join(project, "out/package.json"));
-  execFileSync(process.execPath, [join(project, "out/main.js")]);
-}, 120_000);
+])(
+  "a TypeScript project %s finds the types",
+  (_, type, options) => {
+    const project = mkdtempSync(join(folder, "project-"));
+    writeFileSync(join(project, "package.json"), JSON.stringify({ type }));
+    writeFileSync(join(project, "main.ts"), PROGRAM);
+    // Neither the types of browsers nor leniency with libraries: what a careful server project has.
+    const compilerOptions = {
+      target: "ES2022",
+      lib: ["ES2022"],
+      types: ["node"],
+      strict: true,
+      skipLibCheck: false,
+      ...options,
+    };
+    writeFileSync(join(project, "tsconfig.json"), JSON.stringify({ compilerOptions, files: ["main.ts"] }));
+    const args = [TSC, "-p", project, "--outDir", join(project, "out")];
+    const said = (() => {
+      try {
+        return execFileSync(process.execPath, args, { encoding: "utf8" });
+      } catch (error) {
+        return (error as { stdout: string }).stdout;
+      }
+    })();
+    expect(said).toBe("");
+    if (options.module === "ESNext") return;
+    const made = readFileSync(join(project, "out/main.js"), "utf8");
+    expect(made.includes("require(")).toBe(type === "commonjs");
+    cpSync(join(project, "package.json"), join(project, "out/package.json"));
+    execFileSync(process.execPath, [join(project, "out/main.js")]);
+  },
+  120_000,
+);
 
 test("it brings its license and its papers, and nothing of ours", () => {
   const licence = readFileSync(join(SDK, "../../LICENSE"), "utf8");
   expect(readFileSync(join(installed, "LICENSE"), "utf8")).toBe(licence);
   expect(readFileSync(join(installed, "README.md"), "utf8")).toContain("nexo-sdk");
-  const { name, version, license, repository } = JSON.parse(readFileSync(join(installed, "package.json"), "utf8"));
+  const { name, version, license, repository } = JSON.parse(
+    readFileSync(join(installed, "package.json"), "utf8"),
+  );
   expect({ name, license }).toEqual({ name: "nexo-sdk", license: "Apache-2.0" });
   expect(version).toMatch(/^\d+\.\d+\.\d+$/);
   expect(repository).toMatchObject({ type: "git", directory: "sdk/typescript" });
   const list = ["pack", "--dry-run", "--json", "--ignore-scripts"];
-  const [{ files }] = JSON.parse(execFileSync("npm", list, { cwd: SDK, encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] }));
-  const foreign = files.map((file: { path: string }) => file.path).filter((path: string) => !/^(dist\/(cjs\/)?[a-z]+(\.d)?\.(ts|js)|dist\/cjs\/package\.json|LICENSE|README\.md|package\.json)$/.test(path));
+  const [{ files }] = JSON.parse(
+    execFileSync("npm", list, { cwd: SDK, encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] }),
+  );
+  const foreign = files
+    .map((file: { path: string }) => file.path)
+    .filter(
+      (path: string) =>
+        !/^(dist\/(cjs\/)?[a-z]+(\.d)?\.(ts|js)|dist\/cjs\/package\.json|LICENSE|README\.md|package\.json)$/.test(
+          path,
+        ),
+    );
   expect(foreign).toEqual([]);
 }, 60_000);

@@ -30,7 +30,11 @@ const Line = memo(({ id }: { id: string }) => {
 function List() {
   const lines = useClient(() => world.client.conversations());
   counted("list");
-  return h("ul", {}, lines.map(({ id }) => h(Line, { key: id, id })));
+  return h(
+    "ul",
+    {},
+    lines.map(({ id }) => h(Line, { key: id, id })),
+  );
 }
 
 function Chat({ target, name }: { target: Target; name: string }) {
@@ -73,11 +77,20 @@ async function rendersOf(happening: () => unknown): Promise<Record<string, numbe
 }
 
 const App = () =>
-  h("main", {}, h(List), h(Chat, { target: { to: "you" }, name: "you" }), h(Chat, { target: "si_me_zoe", name: "zoe" }), h(Person, { id: "you" }));
+  h(
+    "main",
+    {},
+    h(List),
+    h(Chat, { target: { to: "you" }, name: "you" }),
+    h(Chat, { target: "si_me_zoe", name: "zoe" }),
+    h(Person, { id: "you" }),
+  );
 
 beforeEach(async () => {
   complaints.length = 0;
-  vi.spyOn(console, "error").mockImplementation((...words: unknown[]) => void complaints.push(words.join(" ")));
+  vi.spyOn(console, "error").mockImplementation(
+    (...words: unknown[]) => void complaints.push(words.join(" ")),
+  );
   world = new World();
   page = document.body.appendChild(document.createElement("div"));
   root = createRoot(page);
@@ -103,9 +116,16 @@ test("a page shows what is there, and renders only what changed", async () => {
   expect(page.querySelector("ul")?.textContent).toBe("you: you 1 (1)zoe: zoe 1 (1)");
   expect(text("you")).toBe("you 1 received");
   // The order of the list stays, so the list is rendered for its new line, and nothing of Zoe's.
-  expect(await rendersOf(() => world.socket.say(push("you", 2)))).toEqual({ list: 1, "line si_me_you": 1, you: 1 });
+  expect(await rendersOf(() => world.socket.say(push("you", 2)))).toEqual({
+    list: 1,
+    "line si_me_you": 1,
+    you: 1,
+  });
   expect(text("you")).toBe("you 1 received, you 2 received");
-  expect(await rendersOf(() => world.client.markRead({ to: "you" }))).toEqual({ list: 1, "line si_me_you": 1 });
+  expect(await rendersOf(() => world.client.markRead({ to: "you" }))).toEqual({
+    list: 1,
+    "line si_me_you": 1,
+  });
   expect(page.querySelector("ul")?.textContent).toBe("you: you 2 (0)zoe: zoe 1 (1)");
 });
 
@@ -130,7 +150,15 @@ test("an own message is rendered at each step of its way", async () => {
   expect(sent).toEqual({ list: 1, "line si_me_you": 1, you: 1 });
   expect(text("you")).toBe("you 1 received, Hello sending");
   const { clientMsgId } = world.client.messages({ to: "you" }).at(-1) ?? {};
-  const ack = { type: "ACK", ackType: "saved", conversationId: "si_me_you", clientMsgId, serverMsgId: "s9", msgSeq: "2", ts: 200 };
+  const ack = {
+    type: "ACK",
+    ackType: "saved",
+    conversationId: "si_me_you",
+    clientMsgId,
+    serverMsgId: "s9",
+    msgSeq: "2",
+    ts: 200,
+  };
   expect(await rendersOf(() => world.socket.say(ack))).toEqual({ list: 1, "line si_me_you": 1, you: 1 });
   expect(text("you")).toBe("you 1 received, Hello saved");
 });

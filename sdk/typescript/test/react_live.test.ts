@@ -29,7 +29,11 @@ function Chat() {
 
 test("a page follows a real conversation, and rests when nothing happens", async () => {
   const window = new Window();
-  for (const [name, value] of Object.entries({ window, document: window.document, navigator: window.navigator })) {
+  for (const [name, value] of Object.entries({
+    window,
+    document: window.document,
+    navigator: window.navigator,
+  })) {
     vi.stubGlobal(name, value);
   }
   const complaints = vi.spyOn(console, "error");

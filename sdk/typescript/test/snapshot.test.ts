@@ -41,7 +41,9 @@ async function changedBy(happening: () => unknown): Promise<string[]> {
   await happening();
   await calm();
   const after = read();
-  return Object.keys(before).filter((key) => before[key as keyof typeof before] !== after[key as keyof typeof after]);
+  return Object.keys(before).filter(
+    (key) => before[key as keyof typeof before] !== after[key as keyof typeof after],
+  );
 }
 
 beforeEach(async () => {
@@ -63,7 +65,17 @@ test("reading twice gives the same, and only what changed is new", async () => {
 });
 
 test("comparing with the server changes nothing if nothing has happened", async () => {
-  const head = { min_seq: 1, delivered_seq: 0, read_seq: 0, min_change_seq: 1, change_seq: 0, is_active: true, is_pinned: false, recv_msg_opt: 0, updated_at: 2 };
+  const head = {
+    min_seq: 1,
+    delivered_seq: 0,
+    read_seq: 0,
+    min_change_seq: 1,
+    change_seq: 0,
+    is_active: true,
+    is_pinned: false,
+    recv_msg_opt: 0,
+    updated_at: 2,
+  };
   world.answers["/conversation/heads"] = () => ({
     heads: [
       { ...head, conversation_id: ID, max_seq: 2, unread_count: 2 },
@@ -81,10 +93,26 @@ test("comparing with the server changes nothing if nothing has happened", async 
 
 test("a receipt makes new what it is about: the message, its array, its line, the list", async () => {
   const sent = world.client.send(ID, "one");
-  const saved = { type: "ACK", ackType: "saved", conversationId: ID, clientMsgId: sent.clientMsgId, serverMsgId: "s3", msgSeq: "3", ts: 9 };
+  const saved = {
+    type: "ACK",
+    ackType: "saved",
+    conversationId: ID,
+    clientMsgId: sent.clientMsgId,
+    serverMsgId: "s3",
+    msgSeq: "3",
+    ts: 9,
+  };
   expect(await changedBy(() => world.socket.say(saved))).toEqual(["list", "one", "messages"]);
   const before = world.client.messages(ID);
-  const receipt = { type: "ACK", ackType: "read", from: "you", to: "me", conversationId: ID, serverMsgId: "s3", msgSeq: "3" };
+  const receipt = {
+    type: "ACK",
+    ackType: "read",
+    from: "you",
+    to: "me",
+    conversationId: ID,
+    serverMsgId: "s3",
+    msgSeq: "3",
+  };
   expect(await changedBy(() => world.socket.say(receipt))).toEqual(["list", "one", "messages"]);
   const after = world.client.messages(ID);
   expect(after.map((message, at) => message === before[at])).toEqual([true, true, false]);
@@ -94,13 +122,41 @@ test("a receipt makes new what it is about: the message, its array, its line, th
 
 test("loading older ones keeps those that were here", async () => {
   const w = new World();
-  const info = (seq: number) => ({ server_msg_id: `s${seq}`, client_msg_id: `c${seq}`, conversation_id: ID, seq, sender_id: "you", msg_type: 1, content: { text: "x" }, send_at: seq });
-  const head = { conversation_id: ID, min_seq: 1, max_seq: 5, delivered_seq: 5, read_seq: 5, min_change_seq: 1, change_seq: 0, unread_count: 0, is_active: true, is_pinned: false, recv_msg_opt: 0, updated_at: 5 };
+  const info = (seq: number) => ({
+    server_msg_id: `s${seq}`,
+    client_msg_id: `c${seq}`,
+    conversation_id: ID,
+    seq,
+    sender_id: "you",
+    msg_type: 1,
+    content: { text: "x" },
+    send_at: seq,
+  });
+  const head = {
+    conversation_id: ID,
+    min_seq: 1,
+    max_seq: 5,
+    delivered_seq: 5,
+    read_seq: 5,
+    min_change_seq: 1,
+    change_seq: 0,
+    unread_count: 0,
+    is_active: true,
+    is_pinned: false,
+    recv_msg_opt: 0,
+    updated_at: 5,
+  };
   w.answers["/conversation/heads"] = () => ({ heads: [head], has_more: false });
-  w.answers["/conversation/all"] = () => ({ list: [{ conversation_id: ID, mention_unread_count: 0, max_seq: 5, read_seq: 5, last_message: info(5) }] });
+  w.answers["/conversation/all"] = () => ({
+    list: [{ conversation_id: ID, mention_unread_count: 0, max_seq: 5, read_seq: 5, last_message: info(5) }],
+  });
   w.answers["/msg/pull"] = (query) => {
     const [begin, end] = [Number(query.get("begin_seq")), Number(query.get("end_seq"))];
-    return { messages: Array.from({ length: end - begin + 1 }, (_, at) => info(begin + at)), max_seq: 5, has_more: false };
+    return {
+      messages: Array.from({ length: end - begin + 1 }, (_, at) => info(begin + at)),
+      max_seq: 5,
+      has_more: false,
+    };
   };
   await w.online();
   const before = w.client.messages(ID);
