@@ -6,10 +6,11 @@ mod folder;
 
 use std::fs;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use nexo_chat::ids::{ClientMsgId, ConversationId, Millis, Seq, UserId};
 use nexo_chat::invariants;
-use nexo_chat::model::{Content, Draft, Kept, Profile, User};
+use nexo_chat::model::{Content, CursorKind, Draft, Kept, Profile, User};
 use nexo_chat::policy::send::Permit;
 use nexo_chat::store::{Appended, Committed, Limit, Order, Store, StoreError, Stored};
 use nexo_store::embedded::FaultKind;
@@ -155,6 +156,40 @@ async fn a_failed_write_stops_the_store() {
 #[tokio::test]
 async fn a_failed_sync_stops_the_store() {
     check_poisoned(FaultKind::Sync, true).await;
+}
+
+#[tokio::test]
+async fn a_disk_without_room_refuses_and_stops_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let options = Options { cursors_every: Duration::from_millis(10), ..folder::options() };
+    let store = Embedded::open(folder.path(), &options).unwrap();
+    append(&store, 1).await.unwrap();
+    let bob = UserId::parse("bob").unwrap();
+    options.faults.set(FaultKind::NoRoom);
+    // A cursor that moves meanwhile is written when there is room.
+    store.advance(&bob, &pair(), CursorKind::Read, Seq(1)).await.unwrap().unwrap();
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    let answers: Vec<_> = (2..5).map(|n| append(&store, n)).collect();
+    for answer in answers {
+        assert!(matches!(answer.await, Err(StoreError::Unavailable(_))));
+    }
+    let told = store.health().unwrap_err();
+    assert!(matches!(&told, StoreError::Unavailable(_)), "{told}");
+    assert!(told.to_string().contains("disk is full"), "{told}");
+    assert_eq!(history(&store).await, [Seq(1)], "what is durable can be read");
+    options.faults.set(FaultKind::None);
+    for n in 2..5 {
+        append(&store, n).await.unwrap();
+    }
+    store.health().unwrap();
+    let all = [Seq(1), Seq(2), Seq(3), Seq(4)];
+    assert_eq!(history(&store).await, all, "what was refused took no place");
+    store.close().await.unwrap();
+    drop(store);
+    let store = Embedded::open(folder.path(), &options).unwrap();
+    assert_eq!(history(&store).await, all);
+    let standing = store.standing(&bob, &pair()).await.unwrap().unwrap();
+    assert_eq!(standing.cursors.read, Seq(1), "the cursor was written");
 }
 
 /// Holds the announcements up.

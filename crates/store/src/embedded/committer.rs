@@ -13,6 +13,7 @@ use super::batch::Batch;
 use super::core::Core;
 use super::cursors::{MemberChange, Place};
 use super::log::Log;
+use super::open::SEALED_MAX;
 use super::pending::{Decided, Pending};
 use super::poison::Fault;
 use super::upkeep::Sealed;
@@ -44,6 +45,11 @@ const LOT: usize = 64;
 /// Every start leaves a segment of the log, however little is in it; at most so many.
 const SEGMENTS_MAX: usize = 4;
 
+/// How often the committer looks whether the writer has caught up.
+const WRITER_PAUSE: Duration = Duration::from_millis(2);
+/// How long nothing is sealed after there was no room.
+const NO_ROOM_PAUSE: Duration = Duration::from_secs(1);
+
 /// The committer's own state; it lives on its thread.
 pub(crate) struct Committer {
     pub(crate) core: Arc<Core>,
@@ -59,6 +65,8 @@ pub(crate) struct Committer {
     pub(crate) cursors_every: Duration,
     /// Cursors that are being written, if any are.
     pub(crate) sweep: Option<Sweep>,
+    /// Nothing is sealed before, since there was no room a moment ago.
+    pub(crate) seal_after: Instant,
 }
 
 /// The places whose cursors had moved when the log was that long. They are written a few at a time,
@@ -91,6 +99,10 @@ impl Committer {
             if self.sweep.is_some() {
                 self.guarded(|it| it.write_cursors(LOT));
             } else if Instant::now() >= cursors_due {
+                self.core.disk.look();
+                if self.core.disk.is_log_full() {
+                    self.guarded(Self::look_for_room);
+                }
                 self.begin_sweep();
                 self.core.engine.advance();
                 self.seal_if_full();
@@ -134,7 +146,8 @@ impl Committer {
     }
 
     fn seal_if_full(&mut self) {
-        if self.core.engine.collected() >= self.memtable_bytes {
+        let is_full = self.core.engine.collected() >= self.memtable_bytes;
+        if is_full && Instant::now() >= self.seal_after {
             self.guarded(Self::seal);
         }
     }
@@ -153,6 +166,9 @@ impl Committer {
         };
         // Whoever waits is told by the dropped answer.
         drop(self.core.poison.set(&fault));
+        if fault.is_passing() {
+            self.core.disk.log_is_full(true);
+        }
     }
 
     /// Makes a batch durable and hands it over to the announcer.
@@ -163,6 +179,9 @@ impl Committer {
         let kept = self.make_durable(&mut acts, &mut answers).inspect_err(|fault| {
             // Before the answers are dropped: whoever notices that can ask why.
             drop(self.core.poison.set(fault));
+            if fault.is_passing() {
+                self.core.disk.log_is_full(true);
+            }
         })?;
         let meters = &self.core.meters;
         meters.commit_seconds.record(began.elapsed());
@@ -189,6 +208,7 @@ impl Committer {
         let kept = std::mem::take(&mut decided.kept);
         if !decided.batch.is_empty() {
             self.log.append(&decided.sent, &decided.batch)?;
+            self.core.disk.log_is_full(false);
             self.sync()?;
             self.close_windows(&decided)?;
             self.core.engine.apply(std::mem::take(&mut decided.batch));
@@ -255,9 +275,16 @@ impl Committer {
         let Some(sweep) = &mut self.sweep else { return Ok(()) };
         let first = sweep.places.len().saturating_sub(count);
         let mut batch = Batch::default();
-        let written = self.core.members.write(sweep.places.drain(first..), &mut batch)?;
+        let places = sweep.places.split_off(first);
+        let written = self.core.members.write(places.iter().cloned(), &mut batch)?;
         if !batch.is_empty() {
-            self.log.append(&[], &batch)?;
+            if let Err(fault) = self.log.append(&[], &batch) {
+                // The next sweep writes them, and until then the log tells the own sends.
+                let rest = std::mem::take(&mut sweep.places);
+                self.core.members.put_back(rest.into_iter().chain(places));
+                self.sweep = None;
+                return Err(fault);
+            }
             self.core.engine.apply(batch);
             self.core.members.written(written);
         }
@@ -278,11 +305,37 @@ impl Committer {
     /// Lets the trees write out what they have collected. The cursors go with it, so that nothing
     /// in the log before this place must be done again once that is done.
     fn seal(&mut self) -> Result<(), Fault> {
+        self.seal_after = Instant::now() + NO_ROOM_PAUSE;
+        self.wait_for_writer()?;
         self.write_all_cursors()?;
         let segment = self.log.roll()?;
+        let bytes = self.core.engine.collected();
         self.core.engine.seal();
-        let sealed = self.sealed.send(Sealed { up_to: self.log.newest(), segment });
+        self.core.sealed.fetch_add(1, Ordering::SeqCst);
+        self.seal_after = Instant::now();
+        let sealed = self.sealed.send(Sealed { up_to: self.log.newest(), segment, bytes });
         sealed.map_err(|_| Fault::new("nobody writes out what is sealed"))
+    }
+
+    /// Sees whether the log can be made longer again, although nobody sends: whoever decides by the
+    /// store's health whether to send would never find out.
+    fn look_for_room(&mut self) -> Result<(), Fault> {
+        self.log.make_room()?;
+        self.core.disk.log_is_full(false);
+        Ok(())
+    }
+
+    /// Waits until another lot may be sealed; not for a disk without room, since nobody would be
+    /// answered meanwhile.
+    fn wait_for_writer(&self) -> Result<(), Fault> {
+        let core = &self.core;
+        while core.sealed.load(Ordering::SeqCst) > SEALED_MAX && core.poison.check().is_ok() {
+            if core.disk.is_stuck() {
+                return Err(Fault::no_room("nothing can be written out"));
+            }
+            std::thread::sleep(WRITER_PAUSE);
+        }
+        Ok(())
     }
 
     /// Makes everything durable; the announcer passes the answer on after all others.

@@ -10,6 +10,7 @@ use nexo_chat::store::{Committed, StoreError};
 
 use super::cached::Cached;
 use super::cursors::Members;
+use super::disk::Disk;
 use super::engine::Engine;
 use super::folder::Folder;
 use super::heads::Heads;
@@ -42,12 +43,15 @@ pub(crate) struct Core {
     /// Writes that wait for the committer, and about how many bytes they are.
     pub(crate) waiting: AtomicUsize,
     pub(crate) waiting_bytes: AtomicUsize,
+    /// What is sealed and waits to be written out.
+    pub(crate) sealed: AtomicUsize,
+    pub(crate) disk: Disk,
     pub(crate) witness: Witness,
     pub(crate) folder: Folder,
 }
 
 impl Core {
-    pub(crate) fn new(engine: Engine, witness: Witness, folder: Folder) -> Self {
+    pub(crate) fn new(engine: Engine, witness: Witness, folder: Folder, reserve: u64) -> Self {
         Self {
             engine,
             heads: Heads::new(HEADS_MAX),
@@ -63,19 +67,21 @@ impl Core {
             closed: AtomicBool::new(false),
             waiting: AtomicUsize::new(0),
             waiting_bytes: AtomicUsize::new(0),
+            sealed: AtomicUsize::new(0),
+            disk: Disk::new(folder.trees(), reserve),
             witness,
             folder,
         }
     }
 
-    /// Why a write was not answered: the store has stopped, or it is closed.
+    /// Why a write was not answered: the store has stopped, it is closed, or there was no room.
     pub(crate) fn gone(&self) -> StoreError {
         match self.poison.check() {
             Err(stopped) => stopped,
             Ok(()) if self.closed.load(Ordering::SeqCst) => {
                 StoreError::Unavailable("the store is closed".into())
             }
-            Ok(()) => StoreError::Poisoned("a write was given up".into()),
+            Ok(()) => self.disk.unavailable(),
         }
     }
 }

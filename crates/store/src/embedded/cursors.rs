@@ -176,6 +176,11 @@ impl Members {
         Ok(written)
     }
 
+    /// These could not be written: they are still to be.
+    pub(crate) fn put_back(&self, places: impl IntoIterator<Item = Place>) {
+        self.dirty_places().extend(places);
+    }
+
     /// After the batch is committed: what did not move meanwhile is clean.
     pub(crate) fn written(&self, written: Vec<(Place, Progress)>) {
         for (place, progress) in written {

@@ -312,6 +312,7 @@ fn collect(
 fn guarded<T>(what: &str, act: impl FnOnce() -> lsm_tree::Result<T>) -> Result<T, Fault> {
     match catch_unwind(AssertUnwindSafe(act)) {
         Ok(Ok(done)) => Ok(done),
+        Ok(Err(lsm_tree::Error::Io(error))) => Err(Fault::io(&format!("cannot {what}"), &error)),
         Ok(Err(error)) => Err(Fault::new(format!("cannot {what}: {error}"))),
         Err(_) => Err(Fault::new(format!("cannot {what}: the tree panicked"))),
     }

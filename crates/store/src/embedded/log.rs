@@ -10,17 +10,22 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
 
 use super::batch::Batch;
 use super::cursors::Sent;
 use super::options::{FaultKind, Faults};
-use super::poison::Fault;
+use super::poison::{Fault, is_passing};
 use super::segment::{self, ENTRY, Found, Segment};
 
 /// The first segment is small, so that a new server is there at once; each next one is twice as
 /// long, up to this.
 const SEGMENT_BYTES_MAX: u64 = 16 << 20;
 const SEGMENT_BYTES_MIN: u64 = 1 << 20;
+
+/// How long nobody tries to make a segment after there was no room for it.
+const NO_ROOM_PAUSE: Duration = Duration::from_millis(200);
 
 /// The log at the end of which is written.
 pub(crate) struct Log {
@@ -63,8 +68,10 @@ impl Log {
 
     /// Adds an entry. It is durable after [`Log::sync`].
     pub(crate) fn append(&mut self, sent: &[Sent], batch: &Batch) -> Result<(), Fault> {
-        if self.faults.get() == FaultKind::Write {
-            return Err(Fault::new("cannot write: a test wants it so"));
+        match self.faults.get() {
+            FaultKind::Write => return Err(Fault::new("cannot write: a test wants it so")),
+            FaultKind::NoRoom => return Err(Fault::no_room("no room: a test wants it so")),
+            FaultKind::None | FaultKind::Sync => {}
         }
         self.entry.clear();
         self.entry.resize(ENTRY, 0);
@@ -72,6 +79,7 @@ impl Log {
         if !self.current.has_room(self.entry.len()) && !self.current.is_empty() {
             self.roll()?;
         }
+        // An entry that was written in part is written again from its beginning, or never read.
         let appended = self.current.append(&mut self.entry, self.newest + 1, self.synced);
         appended.map_err(|error| cannot(&error))?;
         self.newest += 1;
@@ -80,7 +88,9 @@ impl Log {
 
     /// Makes all entries durable.
     pub(crate) fn sync(&mut self) -> Result<(), Fault> {
-        self.current.sync().map_err(|error| cannot(&error))?;
+        // Whatever the reason: after a failed sync nobody knows what is durable.
+        let cannot = |error: io::Error| Fault::new(format!("cannot sync the log: {error}"));
+        self.current.sync().map_err(cannot)?;
         if self.faults.get() == FaultKind::Sync {
             return Err(Fault::new("cannot sync: a test wants it so"));
         }
@@ -88,8 +98,16 @@ impl Log {
         Ok(())
     }
 
+    /// Sees that there is room for more.
+    pub(crate) fn make_room(&mut self) -> Result<(), Fault> {
+        if self.current.is_empty() { Ok(()) } else { self.roll().map(drop) }
+    }
+
     /// Goes on in the next segment, and returns its number.
     pub(crate) fn roll(&mut self) -> Result<u64, Fault> {
+        if self.faults.get() == FaultKind::NoRoom {
+            return Err(Fault::no_room("no room: a test wants it so"));
+        }
         if self.synced < self.newest {
             self.sync()?;
         }
@@ -106,7 +124,7 @@ fn take(ready: &Receiver<io::Result<Segment>>) -> Result<Segment, Fault> {
 }
 
 fn cannot(error: &io::Error) -> Fault {
-    Fault::new(format!("cannot write to the log: {error}"))
+    Fault::io("cannot write to the log", error)
 }
 
 /// What was found at open.
@@ -222,12 +240,19 @@ pub(crate) fn prepare(
 ) -> (impl FnOnce() + Send, Receiver<io::Result<Segment>>) {
     let (sender, ready): (SyncSender<io::Result<Segment>>, _) = sync_channel(0);
     let work = move || {
-        let mut length = SEGMENT_BYTES_MIN;
-        for number in first.. {
+        let (mut number, mut length) = (first, SEGMENT_BYTES_MIN);
+        loop {
             let made = Segment::create(&folder, number, length, retired.take());
+            let has_no_room = made.as_ref().err().is_some_and(is_passing);
             if sender.send(made).is_err() {
                 return;
             }
+            if has_no_room {
+                // The same again, for whoever asks next.
+                thread::sleep(NO_ROOM_PAUSE);
+                continue;
+            }
+            number += 1;
             length = (length * 2).min(SEGMENT_BYTES_MAX);
         }
     };

@@ -28,6 +28,7 @@ mod change_record;
 mod committer;
 mod core;
 mod cursors;
+mod disk;
 mod engine;
 mod entries;
 mod export;
@@ -117,6 +118,9 @@ impl Embedded {
             return Box::pin(ready(Err(stopped)));
         }
         let core = &self.core;
+        if let Err(no_room) = core.disk.check() {
+            return Box::pin(ready(Err(no_room)));
+        }
         if core.waiting_bytes.load(Ordering::Relaxed) > QUEUE_BYTES_MAX {
             return Box::pin(ready(Err(too_many())));
         }
@@ -434,7 +438,8 @@ impl Store for Embedded {
     }
 
     fn health(&self) -> Result<(), StoreError> {
-        self.core.poison.check()
+        self.core.poison.check()?;
+        self.core.disk.health()
     }
 
     fn close(&self) -> Stored<'_, ()> {

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Mutex};
 use std::thread;
+use std::time::Instant;
 
 use super::batch::Batch;
 use super::committer::Committer;
@@ -21,7 +22,7 @@ use super::{Embedded, announcer, upkeep};
 /// Batches that may wait to be announced before the committer waits too.
 const FINISHED_MAX: usize = 16;
 /// What is sealed and waits to be written out, before the committer waits too.
-const SEALED_MAX: usize = 2;
+pub(crate) const SEALED_MAX: usize = 2;
 
 impl Embedded {
     /// Opens the store in this folder, making it if there is none. Blocks for as long as it takes
@@ -38,7 +39,7 @@ impl Embedded {
         let witnessed = witnessed(&folder, &engine)?;
         let (replayed, sent) = replay(&folder, &engine, witnessed).map_err(damaged)?;
         let witness = Witness::open(&folder.witness()).map_err(|source| folder.io(source))?;
-        let core = Arc::new(Core::new(engine, witness, folder));
+        let core = Arc::new(Core::new(engine, witness, folder, options.reserve_bytes));
         for sent in sent {
             let again = core.members.sent(&core.engine, &sent);
             again.map_err(|fault| core.folder.damaged(fault))?;
@@ -77,6 +78,7 @@ impl Embedded {
             segments: replayed.segments,
             cursors_every: options.cursors_every,
             sweep: None,
+            seal_after: Instant::now(),
         };
         let [listening, to_write, to_merge] = [(); 3].map(|()| Arc::clone(&core));
         spawn("nexo-committer", Box::new(|| committer.run()))?;

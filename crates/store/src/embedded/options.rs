@@ -12,6 +12,8 @@ pub struct Options {
     /// How much is collected in memory before it is written out sorted. More means less work for
     /// the disk and a longer start after a crash.
     pub memtable_bytes: u64,
+    /// Free bytes on the disk below which nothing new is taken.
+    pub reserve_bytes: u64,
     /// Writes that may wait; further ones are refused at once.
     pub queue_max: usize,
     /// How often moved cursors are written behind.
@@ -25,6 +27,7 @@ impl Default for Options {
         Self {
             cache_bytes: 128 << 20,
             memtable_bytes: 64 << 20,
+            reserve_bytes: 0,
             queue_max: 65_536,
             cursors_every: Duration::from_secs(1),
             faults: Faults::default(),
@@ -45,6 +48,8 @@ pub enum FaultKind {
     Write = 1,
     /// Everything is written, but the sync reports an error.
     Sync = 2,
+    /// Nothing is written, since there is no room.
+    NoRoom = 3,
 }
 
 impl Faults {
@@ -57,6 +62,7 @@ impl Faults {
         match self.0.load(Ordering::SeqCst) {
             0 => FaultKind::None,
             1 => FaultKind::Write,
+            3 => FaultKind::NoRoom,
             _ => FaultKind::Sync,
         }
     }

@@ -38,23 +38,38 @@ pub(crate) struct Segment {
 }
 
 impl Segment {
-    /// Makes a segment, durable and empty, from an old one if there is one of the right length.
+    /// Makes a segment, durable and empty, from an old one if there is one of the right length. In
+    /// vain, it leaves nothing behind: the room may be needed.
     pub(crate) fn create(
         folder: &Path,
         number: u64,
         length: u64,
         old: Option<PathBuf>,
     ) -> io::Result<Self> {
-        let path = path(folder, number);
         let draft = folder.join("next");
+        Self::create_as(&draft, folder, number, length, old).inspect_err(|_| {
+            if let Err(error) = fs::remove_file(&draft) {
+                tracing::debug!(target: "nexo::store", %error, "no draft of a segment is left");
+            }
+        })
+    }
+
+    fn create_as(
+        draft: &Path,
+        folder: &Path,
+        number: u64,
+        length: u64,
+        old: Option<PathBuf>,
+    ) -> io::Result<Self> {
+        let path = path(folder, number);
         let file = match old {
             Some(old) if fs::metadata(&old)?.len() == length => {
-                fs::rename(old, &draft)?;
-                File::options().write(true).open(&draft)?
+                fs::rename(old, draft)?;
+                File::options().write(true).open(draft)?
             }
             old => {
                 old.map_or(Ok(()), fs::remove_file)?;
-                let file = File::create(&draft)?;
+                let file = File::create(draft)?;
                 write_zeros(&file, length)?;
                 file
             }

@@ -1,6 +1,6 @@
 //! What can go wrong between us and the database.
 
-use mysql_async::Error;
+use mysql_async::{Error, IoError};
 use nexo_chat::reason::BoxError;
 use nexo_chat::store::StoreError;
 
@@ -34,8 +34,20 @@ impl From<Error> for Fault {
         match &error {
             Error::Server(told) if told.code == TAKEN => Self::Taken(error.into()),
             Error::Server(told) if AGAIN.contains(&told.code) => Self::Again(error.into()),
-            _ => Self::Away(error.into()),
+            _ => Self::away(error),
         }
+    }
+}
+
+impl Fault {
+    /// The database cannot be reached. The library puts the same words before an error once more at
+    /// each of its layers; only the innermost is kept.
+    pub(crate) fn away(error: Error) -> Self {
+        Self::Away(match error {
+            Error::Io(IoError::Io(error)) => error.into(),
+            Error::Io(IoError::Tls(error)) => format!("TLS: {error}").into(),
+            error => error.into(),
+        })
     }
 }
 

@@ -4,6 +4,8 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use super::pool::opts;
+
 /// What the operator chooses, and what tests turn.
 #[derive(Clone)]
 pub struct MySqlOptions {
@@ -32,6 +34,11 @@ impl MySqlOptions {
             patience: Duration::from_secs(3),
             statement: Duration::from_secs(5),
         }
+    }
+
+    /// Why they are of no use, as far as that shows without a database.
+    pub fn check(&self) -> Result<(), String> {
+        opts(self).map(drop).map_err(|error| error.to_string())
     }
 }
 

@@ -87,7 +87,7 @@ impl Pool {
 
     async fn connect(&self, by: Instant) -> Result<Conn, Fault> {
         let made = match timeout_at(by, Conn::new(self.opts.clone())).await {
-            Ok(made) => made.map_err(|error| Fault::Away(error.into())),
+            Ok(made) => made.map_err(Fault::away),
             Err(_) => Err(Fault::Away("no connection to the database in time".into())),
         };
         self.note(made.as_ref().err());
