@@ -278,7 +278,7 @@ pub enum Error {
     #[error("{0}")]
     Refused(#[from] Reason),
     /// Nothing was decided: try again later. On the wire `server_busy`.
-    #[error("unavailable: {0}")]
+    #[error("{0}")]
     Unavailable(#[source] BoxError),
     /// Ours; logged with context, hidden on the wire.
     #[error("internal error: {0}")]

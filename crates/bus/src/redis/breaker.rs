@@ -12,6 +12,9 @@ use tokio::time::timeout;
 use super::link::{Link, Lot};
 use super::meters::Meters;
 
+/// Why nothing flows before the first try.
+const NOT_YET: &str = "not connected yet";
+
 /// What is known. The link is for what we say, the ear for what others say.
 struct State {
     link: Result<Joined, Arc<str>>,
@@ -36,7 +39,7 @@ pub(crate) struct Breaker {
 impl Breaker {
     /// Open until the first connection is there.
     pub(crate) fn new(meters: Arc<Meters>) -> Self {
-        let why: Arc<str> = "not connected yet".into();
+        let why: Arc<str> = NOT_YET.into();
         let state = State { link: Err(Arc::clone(&why)), ear: Err(why) };
         meters.up.set(0.0);
         let (next, doubt) = (AtomicU64::new(0), Notify::new());
@@ -89,26 +92,26 @@ impl Breaker {
         }
     }
 
-    /// Tells whether commands flowed until now.
+    /// Tells whether that is news: commands flowed until now, or this was the first try.
     fn open_if(&self, why: &str, is_meant: impl FnOnce(&Joined) -> bool) -> bool {
-        let mut was_closed = false;
+        let mut is_news = false;
         self.change(|state| {
-            was_closed = state.link.is_ok();
             let is_meant = state.link.as_ref().map_or(true, is_meant);
             if is_meant {
+                is_news = state.link.as_ref().map_or_else(|why| &**why == NOT_YET, |_| true);
                 state.link = Err(why.into());
             }
-            was_closed &= is_meant;
             is_meant
         });
-        was_closed
+        is_news
     }
 
     /// Others are heard, or not.
     pub(crate) fn hears(&self, ear: Result<(), &str>) {
         let mut is_news = false;
         self.change(|state| {
-            is_news = state.ear.is_ok() != ear.is_ok();
+            let is_first = state.ear.as_ref().err().is_some_and(|why| &**why == NOT_YET);
+            is_news = is_first || state.ear.is_ok() != ear.is_ok();
             state.ear = ear.map_err(Into::into);
             true
         });

@@ -4,7 +4,8 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::names::NodeId;
+use super::address::{Addresses, choose_cryptography};
+use super::names::{Names, NodeId};
 
 /// How to reach Redis and what to call things there.
 #[derive(Clone)]
@@ -92,6 +93,13 @@ impl RedisOptions {
             queue_bytes: 64 << 20,
             payload_bytes: 1 << 20,
         }
+    }
+
+    /// Why they are of no use, as far as that shows without a Redis.
+    pub fn check(&self) -> Result<(), BadOptions> {
+        choose_cryptography();
+        Names::new(&self.prefix).ok_or(BadOptions::Prefix)?;
+        Addresses::new(self).map(drop)
     }
 }
 
