@@ -7,6 +7,7 @@ use crate::clock::{Clock, Dice};
 use crate::command::{Answer, Command, Reply};
 use crate::ids::UserId;
 use crate::intake::Intake;
+use crate::meters::Meters;
 use crate::model::Caller;
 use crate::passwords::Passwords;
 use crate::reason::{Error, Reason};
@@ -43,6 +44,10 @@ pub struct Chat {
     requests: Throttle<UserId>,
     pub(crate) typings: Throttle<UserId>,
     pub(crate) logins: Throttles,
+    /// What is counted about acknowledgements.
+    pub(crate) meters: Meters,
+    /// What this process is called in lines of the log.
+    pub instance: Arc<str>,
 }
 
 /// One connection's identity and how far its catch-up has come.
@@ -94,7 +99,15 @@ impl Chat {
             requests,
             typings,
             logins,
+            meters: Meters::default(),
+            instance: "".into(),
         }
+    }
+
+    /// Gives this process a name, by which lines of several logs can be told apart.
+    #[must_use]
+    pub fn with_instance(self, instance: impl Into<Arc<str>>) -> Self {
+        Self { instance: instance.into(), ..self }
     }
 
     /// Answers senders who understand it as soon as somebody has taken their message in.

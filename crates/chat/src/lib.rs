@@ -13,6 +13,7 @@
 //! - [`chat`]: puts the features together: [`auth`], [`devices`], [`token`], [`profile`],
 //!   [`presence`], [`group`], [`send`], [`words`], [`read`],
 //!   [`conversations`], [`recall`], [`query`], [`sync`], [`announce`]
+//! - `trail`, `meters`: what is logged and counted of acknowledgements
 
 pub mod announce;
 pub mod auth;
@@ -28,6 +29,7 @@ pub mod ids;
 pub mod intake;
 pub mod invariants;
 pub mod membership;
+mod meters;
 pub mod model;
 pub mod passwords;
 pub mod policy;
@@ -45,6 +47,7 @@ pub mod store;
 pub mod sync;
 pub mod throttle;
 pub mod token;
+mod trail;
 mod tries;
 pub mod words;
 

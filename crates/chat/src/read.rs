@@ -11,6 +11,7 @@ use crate::model::{Caller, CursorKind, Message, Standing};
 use crate::policy::read::may_acknowledge;
 use crate::reason::{Error, Reason};
 use crate::store::{Limit, Moved, Order};
+use crate::trail::{self, Acked, Reached, has_moved};
 
 /// Moves the caller's cursor up to a message and tells its sender.
 pub async fn acknowledge(chat: &Chat, caller: &Caller, ack: &Acknowledge) -> Result<Moved, Error> {
@@ -19,15 +20,20 @@ pub async fn acknowledge(chat: &Chat, caller: &Caller, ack: &Acknowledge) -> Res
         Some(message) => chat.store.standing(&caller.user, &message.conversation).await?,
         None => None,
     };
-    may_acknowledge(&caller.user, ack, message.as_deref(), standing.as_ref())
-        .inspect_err(|reason| log_ack(caller, ack, message.as_deref(), None, Some(*reason)))?;
+    may_acknowledge(&caller.user, ack, message.as_deref(), standing.as_ref()).inspect_err(
+        |reason| {
+            let acked = Acked::of(ack.kind, ack.message, message.as_deref());
+            trail::refused(chat, caller, &acked, *reason);
+        },
+    )?;
     let Some(message) = message else { return Err(Reason::MessageNotFound.into()) };
     let moved = chat
         .store
         .advance(&caller.user, &message.conversation, ack.kind, message.seq)
         .await?
         .ok_or(Reason::MessageNotFound)?;
-    log_ack(caller, ack, Some(&message), Some(moved), None);
+    let reached = Some(Reached::from(&*message));
+    trail::advanced(chat, caller, ack.kind, &message.conversation, reached, moved);
     if has_moved(ack.kind, moved) {
         tell(chat, caller, ack.kind, &message).await?;
     }
@@ -81,9 +87,14 @@ pub async fn mark_read(
         .advance(&caller.user, conversation, CursorKind::Read, seq)
         .await?
         .ok_or(Reason::ConversationNotFound)?;
-    if has_moved(CursorKind::Read, moved)
-        && let Some(message) = message_at(chat, conversation, moved.after.read).await?
-    {
+    let message = if has_moved(CursorKind::Read, moved) {
+        message_at(chat, conversation, moved.after.read).await?
+    } else {
+        None
+    };
+    let reached = message.as_deref().map(Reached::from);
+    trail::advanced(chat, caller, CursorKind::Read, conversation, reached, moved);
+    if let Some(message) = message {
         tell(chat, caller, CursorKind::Read, &message).await?;
     }
     Ok(moved)
@@ -97,45 +108,6 @@ pub(crate) async fn message_at(
     let one = Limit { count: 1, bytes: 0 };
     let found = chat.store.messages(conversation, seq..=seq, one, Order::Ascending).await?;
     Ok(found.into_iter().next())
-}
-
-fn has_moved(kind: CursorKind, moved: Moved) -> bool {
-    match kind {
-        CursorKind::Delivered => moved.after.delivered > moved.before.delivered,
-        CursorKind::Read => moved.after.read > moved.before.read,
-    }
-}
-
-/// The trail of an acknowledgement, in the fields of document 000 §2.4.
-fn log_ack(
-    caller: &Caller,
-    ack: &Acknowledge,
-    message: Option<&Message>,
-    moved: Option<Moved>,
-    refused: Option<Reason>,
-) {
-    let cursor = |cursors: crate::model::Cursors| match ack.kind {
-        CursorKind::Delivered => cursors.delivered.0,
-        CursorKind::Read => cursors.read.0,
-    };
-    tracing::debug!(
-        target: "nexo::ack",
-        serverMsgId = %ack.message,
-        chatType = message.map(|message| match message.conversation.group() {
-            Some(_) => "GROUP",
-            None => "SINGLE",
-        }),
-        chatId = message.map(|message| message.conversation.as_str()),
-        fromUserId = message.map(|message| message.sender.as_str()),
-        ackUserId = %caller.user,
-        ackType = ?ack.kind,
-        deviceId = %caller.login,
-        connId = caller.connection.map(|connection| connection.0),
-        prevCursor = moved.map(|moved| cursor(moved.before)),
-        newCursor = moved.map(|moved| cursor(moved.after)),
-        result = refused.map_or_else(|| "ok".to_owned(), |reason| reason.to_string()),
-        "acknowledged",
-    );
 }
 
 /// A list and whether there is more of it.

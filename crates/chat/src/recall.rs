@@ -19,7 +19,9 @@ pub async fn recall(chat: &Chat, caller: &Caller, id: MessageId) -> Result<Arc<M
     let asker = Asker { user: caller.user.clone(), at: now, origin: caller.connection };
     let (rules, by) = (chat.rules.clone(), caller.user.clone());
     let may = Box::new(move |facts: RecallFacts<'_>| may_recall(&rules, &by, facts, now));
-    Ok(chat.store.recall(id, asker, may).await??)
+    let recalled = chat.store.recall(id, asker, may).await??;
+    chat.meters.revoked();
+    Ok(recalled)
 }
 
 /// The changes of a conversation after a place, oldest first, as far as the caller may see.

@@ -6,11 +6,12 @@ use std::sync::Arc;
 
 use crate::chat::Chat;
 use crate::command::Page;
-use crate::ids::{ConversationId, Seq, UserId};
+use crate::ids::{ConversationId, MessageId, Millis, Seq, UserId};
 use crate::model::{Caller, CursorKind, Message, Receive, Standing};
 use crate::read::Listed;
 use crate::reason::Error;
 use crate::store::{Limit, Order};
+use crate::trail::{self, Reached};
 
 /// Conversations read from the store at a time.
 const STANDINGS_PAGE: usize = 1000;
@@ -21,7 +22,22 @@ const STANDINGS_PAGE: usize = 1000;
 pub struct Catchup {
     sent: HashMap<ConversationId, Seq>,
     /// Where the last pulled page ended.
-    pulled: HashMap<ConversationId, Seq>,
+    pulled: HashMap<ConversationId, Pulled>,
+}
+
+/// The last message of a conversation on a page, without its content.
+#[derive(Debug)]
+struct Pulled {
+    message: MessageId,
+    seq: Seq,
+    sender: UserId,
+    saved_at: Millis,
+}
+
+impl From<&Message> for Pulled {
+    fn from(it: &Message) -> Self {
+        Self { message: it.id, seq: it.seq, sender: it.sender.clone(), saved_at: it.sent_at }
+    }
 }
 
 /// A conversation with something left to send.
@@ -89,16 +105,19 @@ impl Catchup {
     ) -> Result<Page, Error> {
         let served = std::mem::take(&mut self.pulled);
         if goes_on {
-            for (conversation, seq) in served {
+            for (conversation, Pulled { message, seq, sender, saved_at }) in served {
                 let (user, kind) = (&caller.user, CursorKind::Delivered);
-                chat.store.advance(user, &conversation, kind, seq).await?;
+                if let Some(moved) = chat.store.advance(user, &conversation, kind, seq).await? {
+                    let reached = Some(Reached { message, seq, sender: &sender, saved_at });
+                    trail::advanced(chat, caller, kind, &conversation, reached, moved);
+                }
             }
         } else {
             self.sent = HashMap::new();
         }
         let backlogs = self.backlogs(chat, caller, BTreeMap::new()).await?;
         let page = self.serve(chat, caller, backlogs, Some(limit)).await?;
-        let ends = page.messages.iter().map(|message| (message.conversation.clone(), message.seq));
+        let ends = page.messages.iter().map(|it| (it.conversation.clone(), Pulled::from(&**it)));
         self.pulled = ends.collect();
         Ok(page)
     }
@@ -177,18 +196,46 @@ impl Catchup {
         } else {
             self.sent = HashMap::new(); // from here on the delivered cursor tells
         }
-        tracing::info!(
-            target: "nexo::resend",
-            userId = %caller.user,
-            deviceId = %caller.login,
-            connId = caller.connection.map(|connection| connection.0),
-            conversations = backlogs.len(),
-            sent = messages.len(),
-            hasMore = has_more,
-            result = "ok",
-            "resent",
-        );
+        log(chat, caller, &backlogs, &messages, has_more);
         Ok(Page { messages, has_more })
+    }
+}
+
+/// One line of a page, at `info` only if there was something to send: most who connect have nothing.
+fn log(
+    chat: &Chat,
+    caller: &Caller,
+    backlogs: &[Backlog],
+    messages: &[Arc<Message>],
+    has_more: bool,
+) {
+    macro_rules! line {
+        ($level:ident) => {
+            tracing::$level!(
+                target: "nexo::resend",
+                userId = %caller.user,
+                deviceId = %caller.login,
+                connId = caller.connection.map(|connection| connection.0),
+                instanceId = &*chat.instance,
+                conversations = backlogs.len(),
+                sent = messages.len(),
+                hasMore = has_more,
+                result = "ok",
+                "resent",
+            )
+        };
+    }
+    if messages.is_empty() {
+        line!(debug);
+        return;
+    }
+    line!(info);
+    if tracing::enabled!(target: "nexo::resend", tracing::Level::DEBUG) {
+        for Backlog { standing, after } in backlogs {
+            let of = |message: &&Arc<Message>| message.conversation == standing.conversation;
+            let sent: Vec<&Message> = messages.iter().filter(of).map(|it| &**it).collect();
+            trail::resent(chat, caller, *after, &sent);
+        }
     }
 }
 
@@ -262,7 +309,7 @@ pub async fn heads(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ids::{ClientMsgId, MessageId, Millis};
+    use crate::ids::ClientMsgId;
     use crate::model::{Content, Cursors, Settings, Window};
 
     fn backlog(pending: u64) -> Backlog {

@@ -57,6 +57,8 @@ pub struct Delivery {
     pub clock: Arc<dyn Clock>,
     /// What is counted.
     pub measures: Arc<Measures>,
+    /// What this process is called in the log.
+    pub instance: Arc<str>,
 }
 
 impl Delivery {
@@ -146,11 +148,21 @@ impl Delivery {
             // No later change would show them that they missed it: they start anew.
             connection.end(Reason::SlowConsumer);
         }
+        let message = match parcel.event {
+            Event::Message { message, .. } | Event::Settled { message } => Some(message),
+            _ => None,
+        };
+        let concerned = concerns(parcel.event);
         tracing::debug!(
             target: "nexo::push",
+            serverMsgId = message.map(|message| tracing::field::display(message.id)),
+            chatId = concerned.map(|(conversation, _)| conversation.as_str()),
+            seq = concerned.map(|(_, seq)| seq.0),
+            fromUserId = message.map(|message| message.sender.as_str()),
             userId = %connection.user,
             deviceId = %connection.login,
             connId = connection.id.0,
+            instanceId = &*self.instance,
             result = "outbox full",
             "push dropped",
         );

@@ -76,6 +76,7 @@ impl Gateway {
             runtime: Handle::current(),
             clock: Arc::clone(&chat.clock),
             measures: Arc::clone(&measures),
+            instance: Arc::clone(&chat.instance),
         });
         chat.bus.subscribe(Arc::clone(&delivery) as Arc<dyn Listener>);
         let mut upper = [0; 4];

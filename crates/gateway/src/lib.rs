@@ -1,7 +1,7 @@
 //! Sockets and HTTP: everything between the network and the domain. In reading order:
 //!
 //! - [`options`]: the limits of a connection
-//! - [`listen`]: accepts connections and speaks HTTP on them
+//! - [`listen`]: accepts connections and speaks HTTP on them; `head_watch`: whether a head is clear
 //! - `opening`: a socket that has not said who it is
 //! - [`session`]: one WebSocket: reads frames, asks `chat`, writes answers and pushes
 //! - [`outbox`]: what waits to be written to one socket, bounded
@@ -22,6 +22,7 @@ pub mod delivery;
 mod farewell;
 pub mod gateway;
 pub mod groups;
+mod head_watch;
 pub mod http;
 pub mod listen;
 pub mod measure;

@@ -1,5 +1,6 @@
 //! Accepts connections and speaks HTTP on them, with limits on headers, time and number.
 
+use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,13 +10,15 @@ use axum::body::Body;
 use axum::extract::ConnectInfo;
 use hyper::body::Incoming;
 use hyper::service::service_fn;
-use hyper::{Request, server};
+use hyper::{Request, StatusCode, header, server};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tower::ServiceExt;
 
 use crate::gateway::Gateway;
+use crate::head_watch::Watched;
+use crate::http::TwoLengths;
 
 /// Bytes of a request's head.
 const HEAD_BYTES_MAX: usize = 32 * 1024;
@@ -76,12 +79,23 @@ async fn serve(
         return;
     }
     let place = Arc::new(place);
+    let (stream, window) = Watched::new(stream, HEAD_BYTES_MAX);
     let service = service_fn(move |request: Request<Incoming>| {
         let mut request = request.map(Body::new);
         request.extensions_mut().insert(ConnectInfo(peer));
         // An upgraded socket outlives this connection's service and keeps its place by this.
         request.extensions_mut().insert(Arc::clone(&place));
-        router.clone().oneshot(request)
+        if request.headers().contains_key(header::TRANSFER_ENCODING) && window.tells_length() {
+            request.extensions_mut().insert(TwoLengths);
+        }
+        let (answering, window) = (router.clone().oneshot(request), Arc::clone(&window));
+        async move {
+            let response = answering.await?;
+            if response.status() == StatusCode::SWITCHING_PROTOCOLS {
+                window.end();
+            }
+            Ok::<_, Infallible>(response)
+        }
     });
     let connection = server::conn::http1::Builder::new()
         .timer(TokioTimer::new())

@@ -3,6 +3,8 @@
 use std::time::Duration;
 
 use metrics::{Counter, Gauge, Histogram, counter, gauge, histogram};
+use nexo_chat::Reason;
+use nexo_wire::codes;
 
 /// The gateway's metrics.
 pub struct Measures {
@@ -22,10 +24,6 @@ pub struct Measures {
     pub acks_accepted: Counter,
     /// Messages that were shown or accepted and never saved, because what kept them lost them.
     pub expired: Counter,
-    /// Delivered and read ACKs that were good.
-    pub acks_ok: Counter,
-    /// Sends and ACKs that were refused.
-    pub refused: Counter,
     /// Messages sent again.
     pub resent: Counter,
     /// Seconds from reading a send to queueing its ACK(saved).
@@ -47,8 +45,6 @@ impl Default for Measures {
             acks_saved: counter!("nexo_acks_total", "type" => "saved", "result" => "ok"),
             acks_accepted: counter!("nexo_acks_total", "type" => "accepted", "result" => "ok"),
             expired: counter!("nexo_two_phase_expired_total"),
-            acks_ok: counter!("nexo_acks_total", "type" => "cursor", "result" => "ok"),
-            refused: counter!("nexo_acks_total", "type" => "any", "result" => "refused"),
             resent: counter!("nexo_resent_total"),
             save_seconds: histogram!("nexo_save_seconds"),
             accept_seconds: histogram!("nexo_accept_seconds"),
@@ -58,9 +54,17 @@ impl Default for Measures {
 }
 
 impl Measures {
-    /// How long a request over HTTP took.
-    pub fn answered(route: String, elapsed: Duration) {
-        histogram!("nexo_http_seconds", "route" => route).record(elapsed);
+    /// A request over HTTP: how long it took, and what came of it.
+    pub fn answered(route: String, status: u16, elapsed: Duration) {
+        histogram!("nexo_http_seconds", "route" => route.clone()).record(elapsed);
+        let status = status.to_string();
+        counter!("nexo_http_requests_total", "route" => route, "status" => status).increment(1);
+    }
+
+    /// Counts something that was refused, by its reason and the way it was asked.
+    pub fn refused(via: &'static str, reason: Reason) {
+        let reason = codes::row(reason).typed;
+        counter!("nexo_refusals_total", "via" => via, "reason" => reason).increment(1);
     }
 
     /// Counts the end of a session by its reason.

@@ -12,6 +12,7 @@ use tokio::time::Instant;
 
 use crate::farewell::Farewell;
 use crate::gateway::Gateway;
+use crate::measure::Measures;
 use crate::outbox;
 use crate::pump::what_broke;
 use crate::strikes::Strikes;
@@ -91,7 +92,12 @@ impl Opening<'_> {
         self.dialect.unwrap_or(Dialect::Typed)
     }
 
+    fn count(&self, reason: Reason) {
+        Measures::refused(self.dialect().name(), reason);
+    }
+
     fn ends(&self, reason: Reason) -> Farewell {
+        self.count(reason);
         let now = self.gateway.chat.clock.now();
         Farewell::error(self.dialect(), reason, &Echo::default(), now)
     }
@@ -102,9 +108,11 @@ impl Opening<'_> {
         let Decoded { inbound, echo } = match dialect.decode(packet) {
             Ok(decoded) => decoded,
             Err(Refused { reason: Reason::MissingToken, echo }) => {
+                self.count(Reason::MissingToken);
                 return Err(Farewell::auth_fail(dialect, Reason::MissingToken, &echo, now));
             }
             Err(Refused { reason, echo }) => {
+                self.count(reason);
                 if self.strikes.is_out(self.gateway.chat.clock.ticks()) {
                     return Err(Farewell::strikes(dialect, reason, &echo, now));
                 }
@@ -138,7 +146,10 @@ impl Opening<'_> {
                 let welcome = dialect.welcome(&caller, &self.gateway.limits, echo, now);
                 Ok(Said::In(Box::new(Opened { caller, dialect, welcome })))
             }
-            Err(error) => Err(Farewell::auth_fail(dialect, error.reason(), echo, now)),
+            Err(error) => {
+                self.count(error.reason());
+                Err(Farewell::auth_fail(dialect, error.reason(), echo, now))
+            }
         }
     }
 
@@ -180,6 +191,7 @@ impl Opening<'_> {
     }
 
     fn refuse(&self, error: &Error, echo: &Echo) -> Said {
+        self.count(error.reason());
         let now = self.gateway.chat.clock.now();
         Said::Frame(self.dialect().refusal(error.reason(), echo, now))
     }

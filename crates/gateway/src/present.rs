@@ -9,6 +9,7 @@ use nexo_wire::dialect::Echo;
 use crate::connection::Connection;
 use crate::farewell::Farewell;
 use crate::gateway::Gateway;
+use crate::measure::Measures;
 use crate::opening::Opened;
 use crate::outbox::Outbox;
 
@@ -41,6 +42,7 @@ impl Present {
             Err(error) => Err(error),
         };
         if let Err(error) = entered {
+            Measures::refused(dialect.name(), error.reason());
             let now = gateway.chat.clock.now();
             return Err(Farewell::auth_fail(dialect, error.reason(), &Echo::default(), now));
         }

@@ -237,7 +237,6 @@ impl Session {
             }
             command => command,
         };
-        let is_ack = matches!(command, Command::Acknowledge(_));
         let awaits = match self.await_fate(&command) {
             Ok(awaits) => awaits,
             Err(reason) => return self.refuse(reason, &echo, now),
@@ -248,9 +247,6 @@ impl Session {
         };
         match handled {
             Ok(Answer::Now(reply)) => {
-                if is_ack {
-                    self.gateway.measures.acks_ok.increment(1);
-                }
                 self.reply(&reply, &echo, now);
                 Ok(())
             }
@@ -298,6 +294,7 @@ impl Session {
         if rate == 0.0 || self.frames.take(rate, f64::from(options.frames_burst), ticks) {
             return Ok(());
         }
+        Measures::refused(self.dialect().name(), Reason::TooManyRequests);
         Err(self.ends(Reason::TooManyRequests))
     }
 
@@ -356,7 +353,7 @@ impl Session {
     }
 
     fn refuse(&mut self, reason: Reason, echo: &Echo, now: Millis) -> Result<(), Farewell> {
-        self.gateway.measures.refused.increment(1);
+        Measures::refused(self.dialect().name(), reason);
         match codes::row(reason).close {
             Close::Strike if self.strikes.is_out(self.gateway.chat.clock.ticks()) => {
                 return Err(Farewell::strikes(self.dialect(), reason, echo, now));

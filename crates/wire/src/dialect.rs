@@ -155,6 +155,15 @@ pub struct View {
 }
 
 impl Dialect {
+    /// Its name, for metrics.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Typed => "typed",
+            Self::Numbered { .. } => "numbered",
+            Self::Dotted { .. } => "dotted",
+        }
+    }
+
     /// The dialect of a connection that did not name one at the handshake, by its first frame.
     pub fn of(first: Packet<'_>) -> Self {
         match first {

@@ -49,7 +49,7 @@ impl Asked {
     /// A success or a refusal.
     pub(super) fn answer<T: Serialize>(self, result: Result<T, Error>) -> Answer<T> {
         let response = match result {
-            Ok(data) => Json(Envelope::ok(data, self.request_id)).into_response(),
+            Ok(data) => private(Json(Envelope::ok(data, self.request_id)).into_response()),
             Err(error) => self.fail(&error),
         };
         Answer(response, PhantomData)
@@ -68,7 +68,7 @@ impl Asked {
                     has_more: Some(listed.has_more),
                     ..Envelope::ok(data, self.request_id)
                 };
-                Json(envelope).into_response()
+                private(Json(envelope).into_response())
             }
             Err(error) => self.fail(&error),
         };
@@ -109,6 +109,13 @@ impl Asked {
         }
         response
     }
+}
+
+/// What is answered may hold tokens, and what people write: nobody on the way keeps it.
+fn private(mut response: Response) -> Response {
+    let no_store = HeaderValue::from_static("no-store");
+    response.headers_mut().insert(header::CACHE_CONTROL, no_store);
+    response
 }
 
 /// A detail repeats what was sent, but not at any length.

@@ -10,6 +10,7 @@ mod group_joining;
 mod group_members;
 mod group_reading;
 mod groups;
+mod head;
 mod layout;
 mod manual;
 mod messages;
@@ -40,6 +41,8 @@ use tower_http::compression::predicate::SizeAbove;
 use crate::gateway::Gateway;
 use answer::Asked;
 use paths::Paths;
+
+pub(crate) use head::TwoLengths;
 
 /// Answers above this many bytes are compressed for those who ask for it.
 const COMPRESS_ABOVE: u64 = 1024;
@@ -74,9 +77,12 @@ pub fn router(gateway: Arc<Gateway>) -> Router {
     conventions(all().router, gateway)
 }
 
-/// `/metrics` alone, open: for a listener that the operator keeps private.
+/// `/metrics` and all that `/readyz` knows, open: for a listener that the operator keeps private.
 pub fn metrics_router(gateway: Arc<Gateway>) -> Router {
-    conventions(Router::new().route("/metrics", get(operations::open_metrics)), gateway)
+    let router = Router::new()
+        .route("/metrics", get(operations::open_metrics))
+        .route("/readyz", get(operations::open_readyz));
+    conventions(router, gateway)
 }
 
 /// What holds for every request: a name, refusals in the one form, and what other pages may ask.
@@ -93,6 +99,7 @@ fn conventions(router: Router<Arc<Gateway>>, gateway: Arc<Gateway>) -> Router {
         })
         .layer(compression)
         .layer(from_fn_with_state(Arc::clone(&gateway), cors::allow))
+        .layer(from_fn_with_state(Arc::clone(&gateway), head::check))
         .layer(from_fn_with_state(Arc::clone(&gateway), naming::name))
         .with_state(gateway)
 }

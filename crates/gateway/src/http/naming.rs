@@ -8,6 +8,7 @@ use axum::extract::{MatchedPath, Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use axum::middleware::Next;
 use axum::response::Response;
+use nexo_chat::Reason;
 use tracing::Instrument;
 
 use crate::gateway::Gateway;
@@ -49,8 +50,11 @@ pub(super) async fn name(
     let mut response = next.run(request).instrument(span.clone()).await;
     let elapsed = since.elapsed();
     let route = route.as_ref().map_or("other", MatchedPath::as_str).to_owned();
-    Measures::answered(route, elapsed);
     let status = response.status();
+    Measures::answered(route, status.as_u16(), elapsed);
+    if let Some(reason) = response.extensions().get::<Reason>() {
+        Measures::refused("http", *reason);
+    }
     span.in_scope(|| {
         if status.is_server_error() {
             tracing::info!(status = status.as_u16(), ?elapsed, "answered");

@@ -29,7 +29,8 @@ pub(super) fn paths(paths: &mut Paths) {
     paths.plain("/", web::page, "The web client.", &[], page);
     let form = json!({ "type": "object", "required": ["status"], "properties": {
         "status": { "type": "string" },
-        "store": { "type": "string", "description": "What is wrong." },
+        "store": { "type": "string", "description": "What is wrong; only with the token of `/metrics`." },
+        "bus": { "type": "string", "description": "Why other nodes are not reached; only with that token." },
     } });
     let alive = json!({ "responses": { "200": answer("It answers.", &form) } });
     paths.plain("/healthz", healthz, "Whether the process answers.", &[], alive);
@@ -37,7 +38,13 @@ pub(super) fn paths(paths: &mut Paths) {
         "200": answer("It takes requests.", &form),
         "503": answer("It is going down, or its store has stopped.", &form),
     } });
-    paths.plain("/readyz", readyz, "Whether it takes requests, and if not, why.", &[], ready);
+    paths.plain(
+        "/readyz",
+        readyz,
+        "Whether it takes requests; with the token of `/metrics` also why not.",
+        &[],
+        ready,
+    );
     let mut counted = text("text/plain", "The text format of Prometheus.");
     counted["security"] = json!([{ "operator": [] }]);
     let refused = [Reason::Unauthorized];
@@ -64,7 +71,24 @@ async fn healthz() -> Response {
     Json(json!({ "status": "ok" })).into_response()
 }
 
-async fn readyz(State(gateway): State<Arc<Gateway>>) -> Response {
+async fn readyz(State(gateway): State<Arc<Gateway>>, parts: Parts) -> Response {
+    let is_operator = is_operator(gateway.options.metrics_token.as_ref(), &parts);
+    readiness(&gateway, is_operator)
+}
+
+pub(super) async fn open_readyz(State(gateway): State<Arc<Gateway>>) -> Response {
+    readiness(&gateway, true)
+}
+
+/// Whether it takes requests. Why not is for the operator: it may name hosts and folders.
+fn readiness(gateway: &Gateway, with_details: bool) -> Response {
+    let told = |status: &str, part: &str, problem: String| {
+        let mut body = json!({ "status": status });
+        if with_details {
+            body[part] = problem.into();
+        }
+        Json(body)
+    };
     let problem = if gateway.is_draining() {
         Some("shutting down".to_owned())
     } else {
@@ -74,10 +98,10 @@ async fn readyz(State(gateway): State<Arc<Gateway>>) -> Response {
         None => match gateway.chat.bus.health() {
             Ok(()) => Json(json!({ "status": "ready" })).into_response(),
             // Everything works, only slower: what others say here is found by asking for it.
-            Err(problem) => Json(json!({ "status": "degraded", "bus": problem })).into_response(),
+            Err(problem) => told("degraded", "bus", problem).into_response(),
         },
         Some(problem) => {
-            let body = Json(json!({ "status": "not ready", "store": problem }));
+            let body = told("not ready", "store", problem);
             let wait = [(header::RETRY_AFTER, "1")];
             (StatusCode::SERVICE_UNAVAILABLE, wait, body).into_response()
         }
@@ -92,8 +116,14 @@ async fn metrics(State(gateway): State<Arc<Gateway>>, asked: Asked, parts: Parts
 }
 
 pub(super) async fn open_metrics(State(gateway): State<Arc<Gateway>>) -> Response {
-    let kind = [(header::CONTENT_TYPE, "text/plain; version=0.0.4")];
-    (kind, (gateway.metrics_page)()).into_response()
+    // It also reads files, of the system and of the data folder.
+    match tokio::task::spawn_blocking(move || (gateway.metrics_page)()).await {
+        Ok(page) => ([(header::CONTENT_TYPE, "text/plain; version=0.0.4")], page).into_response(),
+        Err(error) => {
+            tracing::error!(%error, "the page of metrics cannot be made");
+            StatusCode::INTERNAL_SERVER_ERROR.into_response()
+        }
+    }
 }
 
 /// Proof that the operator asks, by the token of the system's voice.

@@ -1,0 +1,94 @@
+//! What a request's head must be before anything else looks at it, and what its answer says about
+//! the connection: who refuses a body without reading it closes, since the rest of it would be taken
+//! for the next request.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll, ready};
+
+use axum::body::{Body, HttpBody};
+use axum::extract::{Request, State};
+use axum::http::{HeaderValue, StatusCode, Version, header};
+use axum::middleware::Next;
+use axum::response::Response;
+use bytes::Bytes;
+use hyper::body::{Frame, SizeHint};
+use nexo_chat::Reason;
+
+use super::answer::Asked;
+use crate::gateway::Gateway;
+
+/// A request that says its length in two ways.
+#[derive(Clone)]
+pub(crate) struct TwoLengths;
+
+/// Refuses a head that two readers could read in two ways.
+pub(super) async fn check(
+    State(gateway): State<Arc<Gateway>>,
+    request: Request,
+    next: Next,
+) -> Response {
+    if let Some(problem) = problem(&request) {
+        let (parts, _unread) = request.into_parts();
+        let asked = Asked::of(&gateway, &parts);
+        return closing(asked.refuse_with(Reason::InvalidParam, Some(problem)));
+    }
+    if request.body().is_end_stream() {
+        return next.run(request).await;
+    }
+    let is_read = Arc::new(AtomicBool::new(false));
+    let reading = |body| Body::new(Reading { body, is_read: Arc::clone(&is_read) });
+    let response = next.run(request.map(reading)).await;
+    if is_read.load(Ordering::Relaxed) || response.status() == StatusCode::SWITCHING_PROTOCOLS {
+        return response;
+    }
+    closing(response)
+}
+
+fn problem(request: &Request) -> Option<&'static str> {
+    let hosts = request.headers().get_all(header::HOST).iter().count();
+    if request.extensions().get::<TwoLengths>().is_some() {
+        return Some("a request has Content-Length or Transfer-Encoding, not both");
+    }
+    match hosts {
+        0 if request.version() >= Version::HTTP_11 => Some("the Host header is missing"),
+        0 | 1 => None,
+        _ => Some("there is more than one Host header"),
+    }
+}
+
+fn closing(mut response: Response) -> Response {
+    response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+    response
+}
+
+/// A body that notes that it was read to its end.
+struct Reading {
+    body: Body,
+    is_read: Arc<AtomicBool>,
+}
+
+impl HttpBody for Reading {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        let frame = ready!(Pin::new(&mut self.body).poll_frame(cx));
+        if frame.is_none() || self.body.is_end_stream() {
+            self.is_read.store(true, Ordering::Relaxed);
+        }
+        Poll::Ready(frame)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
