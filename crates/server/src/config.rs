@@ -1,6 +1,7 @@
 //! Every setting, in one tree. Its page is `config.example.toml`, which a test holds equal.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
+use std::path::Path;
 
 use anyhow::{Context, bail};
 use serde::{Deserialize, Serialize};
@@ -9,7 +10,9 @@ use crate::cli::Settings;
 use crate::cluster_settings::{Cluster, MySql};
 use crate::environment;
 use crate::group_settings::{Groups, Receipts};
+use crate::table_check::take_out_unfit;
 use crate::two_phase_settings::TwoPhase;
+use crate::{logs, place_problems};
 
 /// The example file: every setting with its default and what it means.
 pub(crate) const EXAMPLE: &str = include_str!("../../../config.example.toml");
@@ -212,11 +215,12 @@ impl Default for Resend {
 pub(crate) struct Embedded {
     pub(crate) cache_mib: u64,
     pub(crate) memtable_mib: u64,
+    pub(crate) reserve_mib: u64,
 }
 
 impl Default for Embedded {
     fn default() -> Self {
-        Self { cache_mib: 256, memtable_mib: 64 }
+        Self { cache_mib: 256, memtable_mib: 64, reserve_mib: 256 }
     }
 }
 
@@ -250,17 +254,20 @@ impl Default for Log {
 }
 
 impl Config {
-    /// The file, then the environment, then the flags; refuses whatever is not known or not right.
+    /// The file, then the environment, then the flags; refuses whatever is not known or not right,
+    /// and tells of all of it at once.
     pub(crate) fn load(settings: &Settings) -> anyhow::Result<Self> {
-        let mut table = match &settings.config {
-            Some(path) => std::fs::read_to_string(path)
-                .with_context(|| format!("cannot read {}", path.display()))?
-                .parse::<toml::Table>()
-                .with_context(|| format!("{} is not valid TOML", path.display()))?,
-            None => toml::Table::new(),
+        let defaults = toml::Table::try_from(Self::default()).context("the defaults")?;
+        let (mut table, mut problems) = match settings.config.as_deref().map(read_file) {
+            None => (toml::Table::new(), Vec::new()),
+            Some(Ok(table)) => (table, Vec::new()),
+            Some(Err(problem)) => (toml::Table::new(), vec![problem]),
         };
-        environment::overlay(&mut table, std::env::vars())?;
-        let mut config: Self = table.try_into().context("the settings are not right")?;
+        problems.extend(take_out_unfit(&mut table, &defaults));
+        problems.extend(environment::overlay(&mut table, &defaults, std::env::vars()));
+        // A variable may hold a number that does not fit.
+        problems.extend(take_out_unfit(&mut table, &defaults));
+        let mut config: Self = table.try_into().context("the settings cannot be read")?;
         let flags = [
             (&settings.data, &mut config.data),
             (&settings.listen, &mut config.listen),
@@ -273,11 +280,16 @@ impl Config {
                 setting.clone_from(value);
             }
         }
-        let problems = config.problems();
-        if !problems.is_empty() {
-            bail!("the settings are not right:\n  - {}", problems.join("\n  - "));
+        problems.extend(config.problems());
+        match problems.as_slice() {
+            [] => Ok(config),
+            [problem] => bail!("the settings are not right: {problem}"),
+            _ => bail!(
+                "the settings are not right, {} problems:\n  - {}",
+                problems.len(),
+                problems.join("\n  - ")
+            ),
         }
-        Ok(config)
     }
 
     /// Everything that is wrong, at once.
@@ -328,10 +340,6 @@ impl Config {
         check(self.auth.argon2_passes > 0, "auth.argon2_passes is at least 1");
         check(self.auth.password_jobs_max > 0, "auth.password_jobs_max is at least 1");
         check(
-            self.gateway.trusted_proxies.iter().all(|address| address.parse::<IpAddr>().is_ok()),
-            "gateway.trusted_proxies are addresses such as 10.0.0.1",
-        );
-        check(
             (1..self.gateway.outbox_high_bytes).contains(&self.gateway.outbox_low_bytes),
             "gateway.outbox_low_bytes is at least 1 and below gateway.outbox_high_bytes",
         );
@@ -351,11 +359,21 @@ impl Config {
             self.redis.is_empty() || secret > 0,
             "auth.jwt_secret is given, the same on every node, where redis is used",
         );
+        problems.extend(logs::problem(&self.log.level));
+        problems.extend(place_problems::of(self));
         problems.extend(self.mysql.problems());
         problems.extend(self.two_phase.problems());
         problems.extend(self.groups.problems());
         problems
     }
+}
+
+/// The settings of a file, or why there are none.
+fn read_file(path: &Path) -> Result<toml::Table, String> {
+    let shown = path.display();
+    let text =
+        std::fs::read_to_string(path).map_err(|error| format!("cannot read {shown}: {error}"))?;
+    text.parse().map_err(|error| format!("{shown} is not valid TOML: {error}"))
 }
 
 /// A burst that was left open is two seconds' worth.
@@ -379,6 +397,20 @@ mod tests {
         for bad in ["nonsense = 1", "[auth]\nsecret = 'x'", "[session]\npolicy = 3"] {
             let table: toml::Table = bad.parse().unwrap();
             assert!(table.try_into::<Config>().is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn every_number_has_a_unit_on_the_page_of_operators() {
+        let page = include_str!("../../../docs/operating.md");
+        let table = page.split("| ends in | is in |").nth(1).unwrap().split("\n\n").next().unwrap();
+        let rows = table.lines().filter_map(|row| row.split('|').nth(1));
+        let ends: Vec<&str> = rows.flat_map(|cell| cell.split('`').skip(1).step_by(2)).collect();
+        for (section, value) in toml::Table::try_from(Config::default()).unwrap() {
+            for (name, _) in value.as_table().into_iter().flatten().filter(|it| it.1.is_integer()) {
+                let is_told = ends.iter().any(|end| name.ends_with(end));
+                assert!(is_told, "{section}.{name} has no unit in docs/operating.md");
+            }
         }
     }
 

@@ -1,35 +1,42 @@
 //! Settings from the environment: `NEXO_SESSION__POLICY=single` is `session.policy`, and a secret
 //! may also be given as the name of a file: `NEXO_AUTH__JWT_SECRET_FILE`.
 
-use anyhow::{Context, bail};
 use toml::{Table, Value};
 
-use crate::config::Config;
+use crate::table_check::kind;
 
 const PREFIX: &str = "NEXO_";
 const SECRETS: &[&str] = &["auth.jwt_secret", "metrics.token", "system.token", "store", "redis"];
 
-/// Lays the `NEXO_…` variables over a table. A name that is no setting is an error.
+/// Lays the `NEXO_…` variables over a table. Returns what is wrong with them, each by its name: one
+/// that is no setting, has a value of the wrong kind, or names a file that cannot be read.
 pub(crate) fn overlay(
     table: &mut Table,
+    defaults: &Table,
     variables: impl Iterator<Item = (String, String)>,
-) -> anyhow::Result<()> {
-    let defaults = Table::try_from(Config::default()).context("defaults")?;
-    for (name, text) in variables {
-        let Some(path) = name.strip_prefix(PREFIX) else { continue };
-        let mut path = path.to_lowercase().replace("__", ".");
-        let mut text = text;
-        if let Some(secret) = path.strip_suffix("_file").filter(|path| SECRETS.contains(path)) {
-            text = std::fs::read_to_string(&text)
-                .with_context(|| format!("{name} names {text}, which cannot be read"))?;
-            text.truncate(text.trim_end().len());
-            path = secret.to_owned();
-        }
-        let value = like(find(&defaults, &path), &text)
-            .with_context(|| format!("the environment variable {name}"))?;
-        put(table, &path, value)?;
+) -> Vec<String> {
+    let lay = |(name, text): (String, String)| {
+        let path = name.strip_prefix(PREFIX)?;
+        lay_one(table, defaults, path, text).err().map(|problem| format!("{name} {problem}"))
+    };
+    variables.filter_map(lay).collect()
+}
+
+fn lay_one(
+    table: &mut Table,
+    defaults: &Table,
+    path: &str,
+    mut text: String,
+) -> Result<(), String> {
+    let mut path = path.to_lowercase().replace("__", ".");
+    if let Some(secret) = path.strip_suffix("_file").filter(|path| SECRETS.contains(path)) {
+        text = std::fs::read_to_string(&text)
+            .map_err(|error| format!("names {text}, which cannot be read: {error}"))?;
+        text.truncate(text.trim_end().len());
+        path = secret.to_owned();
     }
-    Ok(())
+    let value = like(find(defaults, &path), &text)?;
+    put(table, &path, value)
 }
 
 fn find<'a>(table: &'a Table, path: &str) -> Option<&'a Value> {
@@ -40,42 +47,45 @@ fn find<'a>(table: &'a Table, path: &str) -> Option<&'a Value> {
 }
 
 /// Reads text as the kind of value the default is.
-fn like(default: Option<&Value>, text: &str) -> anyhow::Result<Value> {
-    Ok(match default {
-        Some(Value::String(_)) => Value::String(text.to_owned()),
-        Some(Value::Integer(_)) => {
-            Value::Integer(text.trim().parse().context("needs a whole number")?)
-        }
-        Some(Value::Boolean(_)) => {
-            Value::Boolean(text.trim().parse().context("needs true or false")?)
-        }
-        Some(Value::Array(_)) => {
+fn like(default: Option<&Value>, text: &str) -> Result<Value, String> {
+    let Some(default) = default.filter(|default| !default.is_table()) else {
+        return Err("is not a setting (`nexo config default` lists them all)".to_owned());
+    };
+    let value = match default {
+        Value::Integer(_) => text.trim().parse().ok().map(Value::Integer),
+        Value::Boolean(_) => text.trim().parse().ok().map(Value::Boolean),
+        Value::Array(_) => {
             let parts = text.split(',').map(str::trim).filter(|part| !part.is_empty());
-            Value::Array(parts.map(|part| Value::String(part.to_owned())).collect())
+            Some(Value::Array(parts.map(|part| Value::String(part.to_owned())).collect()))
         }
-        Some(_) | None => bail!("is not a setting (`nexo config default` lists them all)"),
-    })
+        _ => Some(Value::String(text.to_owned())),
+    };
+    value.ok_or_else(|| format!("needs {}", kind(default)))
 }
 
-fn put(table: &mut Table, path: &str, value: Value) -> anyhow::Result<()> {
+fn put(table: &mut Table, path: &str, value: Value) -> Result<(), String> {
     let Some((section, rest)) = path.split_once('.') else {
         table.insert(path.to_owned(), value);
         return Ok(());
     };
     let inner = table.entry(section).or_insert_with(|| Value::Table(Table::new()));
-    let Some(inner) = inner.as_table_mut() else { bail!("`{section}` is not a section") };
+    let Some(inner) = inner.as_table_mut() else {
+        return Err(format!("is within `{section}`, which is not a section of the file"));
+    };
     put(inner, rest, value)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::Config;
 
-    fn overlaid(variables: &[(&str, &str)]) -> anyhow::Result<Config> {
+    fn overlaid(variables: &[(&str, &str)]) -> Result<Config, Vec<String>> {
         let mut table = Table::new();
+        let defaults = Table::try_from(Config::default()).unwrap();
         let owned = variables.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned()));
-        overlay(&mut table, owned)?;
-        Ok(table.try_into()?)
+        let problems = overlay(&mut table, &defaults, owned);
+        if problems.is_empty() { Ok(table.try_into().unwrap()) } else { Err(problems) }
     }
 
     #[test]
@@ -107,9 +117,13 @@ mod tests {
     #[test]
     fn what_is_no_setting_is_an_error() {
         for bad in ["NEXO_NONSENSE", "NEXO_AUTH", "NEXO_AUTH__SECRET", "NEXO_AUTH__JWT_SECRET__X"] {
-            let error = overlaid(&[(bad, "1")]).unwrap_err();
-            assert!(format!("{error:#}").contains(bad), "{error:#}");
+            let problems = overlaid(&[(bad, "1")]).unwrap_err();
+            assert!(problems[0].starts_with(&format!("{bad} is not a setting")), "{problems:?}");
         }
-        assert!(overlaid(&[("NEXO_LIMITS__TEXT_CHARS", "many")]).is_err());
+        let both = [("NEXO_LIMITS__TEXT_CHARS", "many"), ("NEXO_STORE_FILE", "/nowhere/at/all")];
+        let problems = overlaid(&both).unwrap_err();
+        assert_eq!(problems.len(), 2, "{problems:?}");
+        assert_eq!(problems[0], "NEXO_LIMITS__TEXT_CHARS needs a whole number");
+        assert!(problems[1].starts_with("NEXO_STORE_FILE names /nowhere/at/all"), "{problems:?}");
     }
 }

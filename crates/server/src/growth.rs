@@ -26,7 +26,10 @@ pub(crate) async fn growth(options: &GrowthOptions) -> anyhow::Result<()> {
 fn open(folder: &Path) -> anyhow::Result<Chat> {
     let mut table = Table::new();
     let settings = SETTINGS.map(|(name, value)| (name.to_owned(), value.to_owned()));
-    environment::overlay(&mut table, std::env::vars().chain(settings))?;
+    let defaults = Table::try_from(Config::default())?;
+    let variables = std::env::vars().chain(settings);
+    let problems = environment::overlay(&mut table, &defaults, variables);
+    anyhow::ensure!(problems.is_empty(), "{}", problems.join("; "));
     let mut config: Config = table.try_into().context("the settings are not right")?;
     folder.to_str().context("the folder's name is not text")?.clone_into(&mut config.data);
     let store = wiring::open_embedded(&config)?;

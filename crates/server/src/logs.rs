@@ -7,14 +7,42 @@ use tracing_subscriber::EnvFilter;
 
 use crate::config::Log;
 
-/// Starts logging for the whole process.
-pub(crate) fn start(log: &Log) -> anyhow::Result<()> {
+const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
+
+/// What is wrong with a `log.level`.
+pub(crate) fn problem(level: &str) -> Option<String> {
+    // A filter takes any word for a part of the program and would then say nothing at all.
+    let mut parts = level.split(',').map(str::trim);
+    let odd = parts.find(|part| {
+        let is_level = LEVELS.iter().any(|level| level.eq_ignore_ascii_case(part));
+        !is_level
+            && !part
+                .split_once('=')
+                .is_some_and(|(part, level)| !part.is_empty() && !level.is_empty())
+    });
+    let why = match odd {
+        Some(odd) => format!("`{odd}` is none"),
+        None => filter(level).err()?.to_string(),
+    };
+    Some(format!(
+        "log.level is one of {}, and may go on with levels of parts, such as \
+         info,nexo::ack=debug: {why}",
+        LEVELS.join(", ")
+    ))
+}
+
+fn filter(level: &str) -> Result<EnvFilter, tracing_subscriber::filter::ParseError> {
     // The storage engine's news is for its developers; whoever wants it names it after these. The
     // socket library would print what people write, so nobody can turn it up.
-    let level = format!("lsm_tree=warn,{},tungstenite=warn,tokio_tungstenite=warn", log.level);
-    let filter: EnvFilter = level.parse().context("log.level is not a filter")?;
+    let level: Vec<&str> = level.split(',').map(str::trim).collect();
+    let level = level.join(",");
+    format!("lsm_tree=warn,{level},tungstenite=warn,tokio_tungstenite=warn").parse()
+}
+
+/// Starts logging for the whole process.
+pub(crate) fn start(log: &Log) -> anyhow::Result<()> {
     let builder = tracing_subscriber::fmt()
-        .with_env_filter(filter)
+        .with_env_filter(filter(&log.level).context("log.level is not a filter")?)
         .with_ansi(std::io::stderr().is_terminal())
         .with_writer(std::io::stderr)
         // Whoever read the log may be gone: that must not take a task down with it.
@@ -24,4 +52,31 @@ pub(crate) fn start(log: &Log) -> anyhow::Result<()> {
         _ => builder.try_init(),
     };
     started.map_err(|error| anyhow::anyhow!("logging cannot start: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_level_is_one_of_six_and_parts_have_theirs() {
+        for good in
+            ["info", "WARN", "off", "info,nexo::ack=debug", "warn, nexo_gateway::http=trace"]
+        {
+            assert_eq!(problem(good), None, "{good}");
+        }
+        for bad in [
+            "",
+            "loud",
+            "verbose",
+            "infos",
+            "nexo::ack",
+            "nexo=loud",
+            "info,,",
+            "info,=debug",
+            "a=",
+        ] {
+            assert!(problem(bad).is_some_and(|told| told.starts_with("log.level")), "{bad}");
+        }
+    }
 }

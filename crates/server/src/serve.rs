@@ -83,18 +83,22 @@ fn warn_if_open(address: SocketAddr) {
 struct Signals {
     terminate: Signal,
     interrupt: Signal,
+    /// A terminal that is closed, or a supervisor that reloads this way: it stops as cleanly.
+    hangup: Signal,
 }
 
 impl Signals {
     fn new() -> std::io::Result<Self> {
         let terminate = signal(SignalKind::terminate())?;
-        Ok(Self { terminate, interrupt: signal(SignalKind::interrupt())? })
+        let interrupt = signal(SignalKind::interrupt())?;
+        Ok(Self { terminate, interrupt, hangup: signal(SignalKind::hangup())? })
     }
 
     async fn next(&mut self) {
         tokio::select! {
             _ = self.terminate.recv() => {}
             _ = self.interrupt.recv() => {}
+            _ = self.hangup.recv() => {}
         }
     }
 }

@@ -23,6 +23,8 @@ use crate::clock::{SystemClock, SystemDice};
 use crate::cluster_settings::shown;
 use crate::config::{Config, burst};
 use crate::early::Early;
+use crate::figures::{Figures, VERSION};
+use crate::metric_table;
 use crate::passwords::Argon2id;
 use crate::secrets::secret;
 
@@ -41,13 +43,16 @@ pub(crate) struct Parts {
 pub(crate) async fn build(config: &Config) -> anyhow::Result<Parts> {
     let metrics = start_metrics()?;
     let store = open_store(config).await?;
-    let shared = redis_options(config)?;
+    let mut node = [0; 16];
+    SystemDice.fill(&mut node);
+    let node = NodeId(node);
+    let shared = redis_options(config, node)?;
     let redis = open_redis(shared.as_ref())?;
     let bus: Arc<dyn Bus> = match &redis {
         Some(redis) => Arc::clone(redis) as Arc<dyn Bus>,
         None => Arc::new(bus::Local::new()),
     };
-    let chat = chat(config, Arc::clone(&store), bus)?;
+    let chat = chat(config, Arc::clone(&store), bus)?.with_instance(node.to_string());
     let early = Early::open(&config.two_phase, shared, &chat).await?;
     let chat = match &early {
         Some(early) if config.two_phase.enabled => chat.with_intake(early.intake()),
@@ -56,7 +61,7 @@ pub(crate) async fn build(config: &Config) -> anyhow::Result<Parts> {
     let folder = Path::new(&config.data);
     let metrics_token = secret(&config.metrics.token, folder, "metrics.token", &SystemDice)?;
     let system_token = secret(&config.system.token, folder, "system.token", &SystemDice)?;
-    let page = metrics.clone();
+    let (page, figures) = (metrics.clone(), Figures::new(folder));
     let gateway = Gateway::new(
         Arc::new(chat),
         Options {
@@ -64,7 +69,11 @@ pub(crate) async fn build(config: &Config) -> anyhow::Result<Parts> {
             system_token: Some(system_token),
             ..options(config)
         },
-        Box::new(move || page.render()),
+        Box::new(move || {
+            let mut text = page.render();
+            figures.render(&mut text);
+            text
+        }),
     );
     let two_phase = match early {
         Some(early) => Some(early.start().await?),
@@ -120,13 +129,11 @@ async fn open_store(config: &Config) -> anyhow::Result<Arc<dyn Store>> {
 /// else can make up.
 pub(crate) type Shared = (RedisOptions, [u8; 32]);
 
-fn redis_options(config: &Config) -> anyhow::Result<Option<Shared>> {
+fn redis_options(config: &Config, node: NodeId) -> anyhow::Result<Option<Shared>> {
     if config.redis.is_empty() {
         return Ok(None);
     }
-    let mut node = [0; 16];
-    SystemDice.fill(&mut node);
-    let options = config.cluster.options(&config.redis, NodeId(node));
+    let options = config.cluster.options(&config.redis, node);
     let folder = Path::new(&config.data);
     let secret = secret(&config.auth.jwt_secret, folder, "jwt.secret", &SystemDice)?;
     Ok(Some((options, blake3::derive_key("nexo bus v1", secret.as_bytes()))))
@@ -145,6 +152,7 @@ pub(crate) fn open_embedded(config: &Config) -> anyhow::Result<Arc<dyn Store>> {
     let options = nexo_store::Options {
         cache_bytes: config.embedded.cache_mib.saturating_mul(1024 * 1024),
         memtable_bytes: config.embedded.memtable_mib.saturating_mul(1024 * 1024),
+        reserve_bytes: config.embedded.reserve_mib.saturating_mul(1024 * 1024),
         ..nexo_store::Options::default()
     };
     let store = Embedded::open(folder, &options)
@@ -202,7 +210,7 @@ fn options(config: &Config) -> Options {
         metrics_token: None,
         system_token: None,
         drain: Duration::from_millis(gateway.drain_ms),
-        version: env!("CARGO_PKG_VERSION").to_owned(),
+        version: VERSION.to_owned(),
     }
 }
 
@@ -221,15 +229,25 @@ fn trusted_proxies(config: &Config) -> Vec<IpAddr> {
     config.gateway.trusted_proxies.iter().filter_map(|address| address.parse().ok()).collect()
 }
 
-/// Buckets from 50 µs to 10 s for times, powers of four for sizes and counts.
+/// Buckets from 50 µs to 10 s for times, up to a week for what people wait for, powers of four for sizes and counts.
 fn start_metrics() -> anyhow::Result<PrometheusHandle> {
     let seconds = [
         0.000_05, 0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25,
         0.5, 1.0, 2.5, 10.0,
     ];
     let sizes = [1.0, 4.0, 16.0, 64.0, 256.0, 1024.0, 4096.0, 16384.0, 65536.0, 262_144.0];
+    // People answer when they come back, maybe next week.
+    let waits = [
+        0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0, 30.0, 120.0, 600.0, 3_600.0, 21_600.0,
+        86_400.0, 604_800.0,
+    ];
+    let [delivered, read] = ["nexo_saved_to_delivered_seconds", "nexo_delivered_to_read_seconds"];
     let builder = PrometheusBuilder::new()
+        .set_buckets_for_metric(Matcher::Full(delivered.into()), &waits)?
+        .set_buckets_for_metric(Matcher::Full(read.into()), &waits)?
         .set_buckets_for_metric(Matcher::Suffix("_seconds".into()), &seconds)?
         .set_buckets(&sizes)?;
-    Ok(builder.install_recorder()?)
+    let recorder = builder.install_recorder()?;
+    metric_table::describe();
+    Ok(recorder)
 }

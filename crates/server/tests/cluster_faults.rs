@@ -40,6 +40,36 @@ async fn redis_goes_and_comes_back() {
     assert_eq!(ready.body["status"], "ready");
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_redis_that_never_answered_is_told_with_its_reason() {
+    // Nobody listens there: the port was free a moment ago.
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let database = MariaDb::shared().fresh_database();
+    let setup = setup(&database, &format!("redis://:s3cret@{free}")).nodes(1);
+    let mut server = setup.start();
+    let mut tries = 0;
+    while !server.log().contains("redis cannot be reached") {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        tries += 1;
+        assert!(tries < 100, "{}", server.log());
+    }
+    // It serves all the same, and tells only the operator why it is alone.
+    server.people(["alice"]).await;
+    let ready = server.node(0).get("/readyz", "").await;
+    assert_eq!((ready.status, ready.text.as_str()), (200, r#"{"status":"degraded"}"#));
+    let wrong = server.node(0).get("/readyz", "no such token").await;
+    assert_eq!(wrong.text, ready.text);
+    let token = std::fs::read_to_string(server.data().join("metrics.token")).unwrap();
+    let told = server.node(0).get("/readyz", token.trim()).await;
+    assert!(told.body["bus"].as_str().unwrap().contains("refused"), "{}", told.text);
+    assert_eq!(server.stop(), Some(0));
+    let log = server.log();
+    let told: Vec<&str> =
+        log.lines().filter(|line| line.contains("redis cannot be reached")).collect();
+    assert!(told[0].contains("refused") && told.len() == 1, "{told:?}");
+    assert!(!log.contains("s3cret"));
+}
+
 /// As long as a node hears nobody, it looks what its sockets lack, and which sign-ins ended.
 #[tokio::test(flavor = "multi_thread")]
 async fn without_redis_messages_and_ends_come_later() {
@@ -103,7 +133,10 @@ async fn the_database_goes_and_comes_back() {
     database.kill();
     wait(1500).await;
     let ready = server.node(0).get("/readyz", "").await;
-    assert_eq!(ready.status, 503, "{}", ready.text);
+    assert_eq!((ready.status, ready.text.as_str()), (503, r#"{"status":"not ready"}"#));
+    let token = std::fs::read_to_string(server.data().join("metrics.token")).unwrap();
+    let told = server.node(0).get("/readyz", token.trim()).await;
+    assert!(told.body["store"].is_string(), "{}", told.text);
     database.start_again();
     wait(2000).await;
     database.stop();

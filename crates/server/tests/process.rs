@@ -41,6 +41,7 @@ fn bad_settings_are_refused_in_words() {
         ("NEXO_LIMITS__TEXT_CHARS", "many", "whole number"),
         ("NEXO_STORE", "postgres://localhost/nexo", "mysql://"),
         ("NEXO_LOG__LEVEL", "loud=very", "log.level"),
+        ("NEXO_LOG__LEVEL", "verbose", "log.level is one of off, error, warn"),
     ] {
         let (said, code) = refusal(&setup().with(name, value), &folder.path().join("data"));
         assert!(said.contains(words) && code == Some(1), "{name}={value}: {code:?} {said}");
@@ -64,6 +65,66 @@ fn an_unknown_key_in_the_file_is_named() {
     let default = Command::new(env!("CARGO_BIN_EXE_nexo")).args(["config", "default"]).output();
     std::fs::write(&file, default.unwrap().stdout).unwrap();
     assert_eq!(check(&file), (true, String::new()));
+}
+
+#[test]
+fn a_check_tells_every_problem_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("nexo.toml");
+    let text = "listen = 'localhost'\nnonsense = 1\n[log]\nlevel = 'loud'\n[limits]\n\
+                text_chars = 'many'\nframe_bytes = -1\n[messages]\nwords_file = '/nowhere/words'\n\
+                [gateway]\nallowed_origins = ['app.example.com', 'https://good.example']\n\
+                trusted_proxies = ['proxy', '10.0.0.1']\n";
+    std::fs::write(&file, text).unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_nexo"));
+    command.env_clear().args(["config", "check", "--config"]).arg(&file);
+    let command = command
+        .env("NEXO_NO_SUCH", "1")
+        .env("NEXO_MESSAGES__RECALL_SECONDS", "soon")
+        .env("NEXO_METRICS__TOKEN_FILE", "/nowhere/token");
+    let output = command.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    let problems: Vec<&str> = said.lines().filter(|line| line.starts_with("  - ")).collect();
+    let expected = [
+        "listen is an address",
+        "nonsense is not a setting",
+        "log.level is one of",
+        "limits.text_chars needs a whole number",
+        "limits.frame_bytes cannot be -1",
+        "/nowhere/words",
+        "`app.example.com` has no scheme",
+        "`proxy` is no address",
+        "NEXO_NO_SUCH is not a setting",
+        "NEXO_MESSAGES__RECALL_SECONDS needs a whole number",
+        "NEXO_METRICS__TOKEN_FILE names /nowhere/token",
+    ];
+    for part in expected {
+        let named = problems.iter().filter(|problem| problem.contains(part)).count();
+        assert_eq!(named, 1, "{part}: {said}");
+    }
+    assert_eq!(problems.len(), expected.len(), "{said}");
+    // The same list at a start, and nothing is made.
+    let data = folder.path().join("data");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_nexo"));
+    command.env_clear().args(["serve", "--config"]).arg(&file).arg("--data").arg(&data);
+    let output = command.output().unwrap();
+    assert!(String::from_utf8_lossy(&output.stderr).contains("trusted_proxies: `proxy`"));
+    assert!(!output.status.success() && !data.exists());
+}
+
+#[test]
+fn an_error_says_its_cause_once() {
+    let folder = tempfile::tempdir().unwrap();
+    // Nobody listens there: the port was free a moment ago.
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let setup = setup().nodes(0).with("NEXO_STORE", &format!("mysql://nexo:s3cret@{free}/nexo"));
+    let (said, code) = refusal(&setup, &folder.path().join("data"));
+    let last = said.lines().last().unwrap_or_default();
+    assert!(last.starts_with("nexo: cannot use the database") && code == Some(1), "{said}");
+    assert_eq!(last.matches("onnection refused").count(), 1, "{last}");
+    assert_eq!(last.matches("rror:").count(), 0, "{last}");
+    assert!(!said.contains("s3cret"), "{said}");
 }
 
 #[tokio::test]
@@ -133,7 +194,9 @@ async fn a_full_disk_is_told_and_nothing_is_acknowledged_that_is_not_kept() {
     let refused = refused.expect("the disk is full");
     assert_eq!(refused["reason"], "server_busy");
     let ready = server.http.get("/readyz", "").await;
-    assert_eq!(ready.status, 503, "{}", ready.text);
+    assert_eq!((ready.status, ready.text.as_str()), (503, r#"{"status":"not ready"}"#));
+    let token = std::fs::read_to_string(server.data().join("metrics.token")).unwrap();
+    let ready = server.http.get("/readyz", token.trim()).await;
     assert!(ready.text.contains("stopped"), "it says why: {}", ready.text);
     assert_eq!(a.send("bob", "later", "hi").await["reason"], "server_busy");
     // With room again, everything that was acknowledged is there.
@@ -145,6 +208,15 @@ async fn a_full_disk_is_told_and_nothing_is_acknowledged_that_is_not_kept() {
 
 #[tokio::test]
 async fn sigterm_tells_everybody_to_reconnect_and_loses_nothing() {
+    tells_everybody_to_reconnect(rustix::process::Signal::TERM).await;
+}
+
+#[tokio::test]
+async fn sighup_does_as_sigterm_does() {
+    tells_everybody_to_reconnect(rustix::process::Signal::HUP).await;
+}
+
+async fn tells_everybody_to_reconnect(signal: rustix::process::Signal) {
     let mut server = setup().start();
     let (alice, bob) = (server.person("alice").await, server.person("bob").await);
     let (mut a, _) = server.connect(&alice).await;
@@ -153,7 +225,7 @@ async fn sigterm_tells_everybody_to_reconnect_and_loses_nothing() {
         history.tried(&format!("c{i}"), "hi");
     }
     a.burst((0..500).map(|i| chat("bob", &format!("c{i}"), "hi"))).await;
-    server.signal(rustix::process::Signal::TERM);
+    server.signal(signal);
     let (frames, code) = a.expect_end().await;
     for frame in frames.iter().filter(|frame| frame["ackType"] == "saved") {
         history.acked(frame);

@@ -1,0 +1,121 @@
+//! What is wrong with the addresses, origins and files that settings name. Looked at before anything
+//! is opened, so that `nexo config check` tells of it and a start fails before it begins.
+
+use std::fs;
+use std::net::IpAddr;
+use std::path::Path;
+
+use nexo_bus::NodeId;
+use nexo_chat::words::Words;
+
+use crate::config::Config;
+
+/// Everything that is wrong with them.
+pub(crate) fn of(config: &Config) -> Vec<String> {
+    let mut problems = Vec::new();
+    let gateway = &config.gateway;
+    problems.extend(gateway.allowed_origins.iter().filter_map(|origin| origin_problem(origin)));
+    problems.extend(gateway.trusted_proxies.iter().filter_map(|proxy| proxy_problem(proxy)));
+    problems.extend(words_problem(&config.messages.words_file));
+    if Path::new(&config.data).metadata().is_ok_and(|found| !found.is_dir()) {
+        problems.push(format!("data is a folder, and {} is not", config.data));
+    }
+    if config.store.starts_with("mysql://") {
+        let file = file_problem("mysql.ca_file", &config.mysql.ca_file);
+        let no_file = file.is_none();
+        problems.extend(file);
+        if no_file && let Err(error) = config.mysql.options(&config.store).check() {
+            problems.push(format!("store: {error}"));
+        }
+    }
+    if !config.redis.is_empty() {
+        let file = file_problem("cluster.ca_file", &config.cluster.ca_file);
+        let no_file = file.is_none();
+        problems.extend(file);
+        let options = config.cluster.options(&config.redis, NodeId([0; 16]));
+        if no_file && let Err(error) = options.check() {
+            problems.push(format!("redis: {error}"));
+        }
+    }
+    problems
+}
+
+/// Browsers name a page by scheme, host and port, and only that is compared.
+fn origin_problem(origin: &str) -> Option<String> {
+    let told = |why: &str| Some(format!("gateway.allowed_origins: `{origin}` {why}"));
+    let Some((scheme, host)) = origin.split_once("://") else {
+        return told("has no scheme: write it as https://app.example.com");
+    };
+    // Apps in a web view and browser extensions have schemes of their own.
+    let is_scheme = |c: char| c.is_ascii_alphanumeric() || "+-.".contains(c);
+    if scheme.is_empty() || !scheme.chars().all(is_scheme) {
+        return told("has no scheme: write it as https://app.example.com");
+    }
+    if host.is_empty() || host.contains(['/', '?', '#', '@', '*', ' ']) {
+        return told("is scheme, host and port only, such as https://app.example.com:8443");
+    }
+    None
+}
+
+fn proxy_problem(proxy: &str) -> Option<String> {
+    let is_address = proxy.parse::<IpAddr>().is_ok();
+    let told = || format!("gateway.trusted_proxies: `{proxy}` is no address such as 10.0.0.1");
+    (!is_address).then(told)
+}
+
+fn words_problem(file: &str) -> Option<String> {
+    if file.is_empty() {
+        return None;
+    }
+    match fs::read_to_string(file) {
+        Err(error) => Some(format!("messages.words_file: cannot read {file}: {error}")),
+        Ok(list) => {
+            let error = Words::new(&list).err()?;
+            Some(format!("messages.words_file: {file} cannot be used: {error}"))
+        }
+    }
+}
+
+fn file_problem(setting: &str, file: &str) -> Option<String> {
+    if file.is_empty() {
+        return None;
+    }
+    let error = fs::read(file).err()?;
+    Some(format!("{setting}: cannot read {file}: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_origin_is_scheme_host_and_port() {
+        for good in ["https://app.example.com", "http://localhost:5173", "tauri://localhost"] {
+            assert_eq!(origin_problem(good), None);
+        }
+        for bad in ["app.example.com", "https://a.example/", "https://", "://a", "*", ""] {
+            assert!(origin_problem(bad).is_some(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn every_place_is_looked_at() {
+        let mut config = Config::default();
+        assert_eq!(of(&config), Vec::<String>::new());
+        config.gateway.allowed_origins = vec!["a.example".into(), "b.example".into()];
+        config.gateway.trusted_proxies = vec!["proxy".into(), "10.0.0.1".into()];
+        config.messages.words_file = "/nowhere/words".into();
+        config.store = "mysql://:s3cret@:x/nexo".into();
+        config.redis = "http://:s3cret@b".into();
+        config.cluster.ca_file = "/nowhere/ca".into();
+        let problems = of(&config);
+        for part in ["`a.example`", "`b.example`", "`proxy`", "/nowhere/words", "/nowhere/ca"] {
+            let named = problems.iter().filter(|problem| problem.contains(part)).count();
+            assert_eq!(named, 1, "{part}: {problems:#?}");
+        }
+        assert_eq!(problems.len(), 6, "{problems:#?}");
+        assert!(!problems.iter().any(|problem| problem.contains("s3cret")), "{problems:#?}");
+        config.cluster.ca_file = String::new();
+        assert!(of(&config).iter().any(|problem| problem.starts_with("redis: ")));
+    }
+}
