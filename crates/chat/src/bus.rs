@@ -73,6 +73,11 @@ pub trait Bus: Send + Sync {
     /// Nobody here hears this group any more.
     fn tune_out(&self, group: &ConversationId);
 
+    /// Whether there may be other nodes at all.
+    fn is_shared(&self) -> bool {
+        false
+    }
+
     /// Why other nodes cannot be reached now, or `Ok`. What is published meanwhile is heard here
     /// only.
     fn health(&self) -> Result<(), String>;

@@ -258,6 +258,17 @@ pub enum Event {
         /// What they are told.
         reason: Reason,
     },
+    /// Who hears a group on a node, for other nodes: nobody is told of it.
+    Online {
+        /// Which group.
+        group: ConversationId,
+        /// The node.
+        instance: String,
+        /// A sketch of the people there, whose form is theirs who count them; empty for nobody.
+        people: Vec<u8>,
+        /// Whether the other nodes are asked to say the same of themselves.
+        asks: bool,
+    },
 }
 
 /// A message that was accepted and did not become one.

@@ -16,7 +16,7 @@ use tokio::runtime::Handle;
 use crate::beginning::Beginnings;
 use crate::behind::{self, Behind, Kept};
 use crate::connection::Connection;
-use crate::groups::{Groups, Knows, people};
+use crate::groups::{Groups, Knows};
 use crate::measure::Measures;
 use crate::outbox::Pushed;
 use crate::parcel::Parcel;
@@ -91,7 +91,8 @@ impl Delivery {
         };
         self.groups.with(group, after, |ears| {
             let enough = self.rules.notify_online.min(self.rules.none_online);
-            let way = |members| which_way(&self.rules, members, || people(ears, enough));
+            let online = || self.groups.people(group, ears, enough);
+            let way = |members| which_way(&self.rules, members, online);
             let (message_way, change_way) = match event {
                 Event::Message { members, .. } => (way(*members), Way::Push),
                 Event::Change { members, .. } => (Way::Push, way(*members)),
@@ -357,6 +358,9 @@ impl Delivery {
                     self.roster
                         .each_of(user, |connection| self.hand_over(&mut parcel, connection, wakes));
                 }
+            }
+            Event::Online { group, instance, people, asks } => {
+                self.groups.heard_online(group, (instance, people), *asks, self.clock.ticks());
             }
             Event::Settings { user, conversation, receive } => {
                 self.choose(user, conversation, *receive);

@@ -58,7 +58,8 @@ impl Gateway {
     ) -> Arc<Self> {
         let roster = Arc::new(Roster::default());
         let measures = Arc::new(Measures::default());
-        let groups = Arc::new(Groups::new(Arc::clone(&chat.bus)));
+        let groups =
+            Arc::new(Groups::new(Arc::clone(&chat.bus), &chat.rules.groups, &chat.instance));
         let recalls = Arc::new(Recalls::default());
         let unsettled = Arc::new(Unsettled::default());
         let delivery = Arc::new_cyclic(|me| Delivery {

@@ -8,11 +8,14 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
 use nexo_chat::bus::Bus;
-use nexo_chat::ids::{ConnectionId, ConversationId, Seq};
+use nexo_chat::command::Event;
+use nexo_chat::ids::{ConnectionId, ConversationId, Millis, Seq};
 use nexo_chat::model::{Change, Receive, Standing, Window};
+use nexo_chat::rules::GroupRules;
 use nexo_chat::{Chat, Error, sync};
 
 use crate::connection::Connection;
+use crate::online::Online;
 
 const SHARDS: usize = 32;
 /// Between two looks at what others are changing, longer each time.
@@ -26,6 +29,8 @@ pub type Ears = HashMap<ConnectionId, Ear>;
 /// A group that is heard here.
 struct Heard {
     ears: Ears,
+    /// How many sockets there were when other nodes were last told.
+    told: usize,
     /// The ears are right up to this change. What comes after a later one waits until that is known
     /// too, or it would be told to somebody who left.
     known: Seq,
@@ -51,6 +56,8 @@ pub struct Groups {
     /// Held while a change is applied, so that they are applied one after the other.
     turns: [Mutex<()>; SHARDS],
     hasher: RandomState,
+    /// Who hears them on other nodes, where that matters.
+    online: Option<Online>,
     /// Groups that ended since the start: whoever was reading their places meanwhile looks again.
     endings: AtomicU64,
 }
@@ -70,8 +77,9 @@ pub enum Knows {
 
 impl Groups {
     /// No groups yet; the bus hears which of them are heard here.
-    pub fn new(bus: Arc<dyn Bus>) -> Self {
+    pub fn new(bus: Arc<dyn Bus>, rules: &GroupRules, instance: &Arc<str>) -> Self {
         Self {
+            online: Online::new(rules, instance).filter(|_| bus.is_shared()),
             bus,
             turns: std::array::from_fn(|_| Mutex::default()),
             shards: std::array::from_fn(|_| Shard::default()),
@@ -114,19 +122,69 @@ impl Groups {
     ) -> bool {
         let Window { min, change_min, .. } = window;
         let ear = Ear { connection: Arc::clone(connection), min, change_min, since: known };
-        let mut shard = self.shard(conversation).write().unwrap_or_else(PoisonError::into_inner);
-        if !is_so() {
-            return true;
-        }
-        let entry = shard.entry(conversation.clone());
-        let heard = entry.or_insert_with(|| Heard { ears: Ears::new(), known });
-        if known < heard.known {
-            return false;
-        }
-        if heard.ears.insert(connection.id, ear).is_none() {
-            connection.hears(conversation.clone());
-        }
+        let word = {
+            let mut shard =
+                self.shard(conversation).write().unwrap_or_else(PoisonError::into_inner);
+            if !is_so() {
+                return true;
+            }
+            let entry = shard.entry(conversation.clone());
+            let heard = entry.or_insert_with(|| Heard { ears: Ears::new(), told: 0, known });
+            if known < heard.known {
+                return false;
+            }
+            if heard.ears.insert(connection.id, ear).is_none() {
+                connection.hears(conversation.clone());
+            }
+            self.recount(conversation, heard)
+        };
+        self.tell(word);
         true
+    }
+
+    /// Counts who hears a group here, if so many came or went that other nodes should know.
+    fn recount(&self, conversation: &ConversationId, heard: &mut Heard) -> Option<Event> {
+        let online = self.online.as_ref()?;
+        if heard.ears.len().abs_diff(heard.told) < online.step {
+            return None;
+        }
+        heard.told = heard.ears.len();
+        Some(online.own(conversation, heard.ears.values().map(|ear| &ear.connection.user)))
+    }
+
+    fn tell(&self, word: Option<Event>) {
+        if let Some(word) = word {
+            self.bus.publish(word);
+        }
+    }
+
+    /// How many people hear a group on all nodes, told exactly only from `enough` on. Of other nodes
+    /// it may be a moment old.
+    pub(crate) fn people(&self, group: &ConversationId, ears: &Ears, enough: usize) -> usize {
+        let everywhere = self.online.as_ref().map_or(0, |online| online.total(group));
+        people(ears, enough).max(everywhere)
+    }
+
+    /// Another node told who hears a group there.
+    pub(crate) fn heard_online(
+        &self,
+        group: &ConversationId,
+        people: (&str, &[u8]),
+        asks: bool,
+        now: Millis,
+    ) {
+        if let Some(online) = &self.online
+            && self.known(group).is_some()
+        {
+            self.tell(online.heard(group, people, asks, now));
+        }
+    }
+
+    /// Tells other nodes once more who hears groups here.
+    pub(crate) fn tell_online(&self, now: Millis) {
+        if let Some(online) = &self.online {
+            self.bus.publish_all(online.again(now));
+        }
     }
 
     /// Does something about a change in its turn, told whether it is the next one; a change that was
@@ -212,18 +270,25 @@ impl Groups {
                 ear.connection.hears_no_more(conversation);
             }
             self.bus.tune_out(conversation);
+            self.tell(self.online.as_ref().and_then(|online| online.forget(conversation)));
         }
     }
 
     fn drop_ear(&self, conversation: &ConversationId, connection: &Connection) {
-        let mut shard = self.shard(conversation).write().unwrap_or_else(PoisonError::into_inner);
-        if let Some(heard) = shard.get_mut(conversation) {
+        let word = {
+            let mut shard =
+                self.shard(conversation).write().unwrap_or_else(PoisonError::into_inner);
+            let Some(heard) = shard.get_mut(conversation) else { return };
             heard.ears.remove(&connection.id);
             if heard.ears.is_empty() {
                 shard.remove(conversation);
                 self.bus.tune_out(conversation);
+                self.online.as_ref().and_then(|online| online.forget(conversation))
+            } else {
+                self.recount(conversation, heard)
             }
-        }
+        };
+        self.tell(word);
     }
 
     /// Looks at everybody here who hears a group, if it is known who they are after a change. Tells
@@ -276,6 +341,9 @@ impl Groups {
             for group in groups.iter().filter(|group| self.known(group).is_none()) {
                 self.bus.tune_out(group); // its last ear has gone meanwhile
             }
+            if let (Some(online), true) = (&self.online, was_deaf) {
+                groups.iter().for_each(|group| self.tell(online.ask(group)));
+            }
             if unsettled != connection.unsettled() {
                 self.forget(connection);
                 was_deaf_before = false;
@@ -321,7 +389,7 @@ impl Groups {
 
 /// How many people these are, told exactly only from `enough` sockets on: fewer sockets are fewer
 /// people.
-pub fn people(ears: &Ears, enough: usize) -> usize {
+fn people(ears: &Ears, enough: usize) -> usize {
     if ears.len() < enough {
         return ears.len();
     }

@@ -7,7 +7,7 @@
 //! - [`outbox`]: what waits to be written to one socket, bounded
 //! - [`connection`]: what others may know of a socket
 //! - [`roster`]: which sockets a user has here
-//! - [`groups`]: which of them hear a group
+//! - [`groups`]: which of them hear a group; `online`: how many do on all nodes
 //! - [`delivery`]: an event finds those who hear it; `parcel`: it becomes frames
 //! - `behind`: what waits for the news of who may hear it
 //! - `relearn`: what every socket does after a silence of the bus
@@ -26,6 +26,7 @@ mod head_watch;
 pub mod http;
 pub mod listen;
 pub mod measure;
+mod online;
 mod opening;
 pub mod options;
 pub mod outbox;

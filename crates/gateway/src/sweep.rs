@@ -18,6 +18,9 @@ const SILENCE_TICKS: u64 = 30;
 /// Messages of which nobody heard whether they were saved are looked for this often.
 const UNSETTLED_TICKS: u64 = 2;
 
+/// Other nodes are told this often who hears which group here, beside when it changes.
+const ONLINE_TICKS: u64 = 20;
+
 /// Looks at every socket until the gateway goes down.
 pub async fn sweep(gateway: Arc<Gateway>) {
     let mut ticks = tokio::time::interval(EVERY);
@@ -29,6 +32,9 @@ pub async fn sweep(gateway: Arc<Gateway>) {
         }
         if tick.is_multiple_of(UNSETTLED_TICKS) && gateway.unsettled.is_used() {
             gateway.delivery.look_for_unsettled();
+        }
+        if tick.is_multiple_of(ONLINE_TICKS) {
+            gateway.groups.tell_online(gateway.chat.clock.ticks());
         }
         // Ends and messages of other nodes are not heard now, so they are looked for.
         if tick.is_multiple_of(SILENCE_TICKS) && gateway.chat.bus.health().is_err() {

@@ -47,6 +47,50 @@ async fn eventually(what: &str, mut is_so: impl AsyncFnMut() -> bool) -> Duratio
     since.elapsed()
 }
 
+/// Groups are told by how many are online on all nodes together, each person once.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_strategy_counts_those_online_on_every_node() {
+    let server = setup()
+        .with("NEXO_GROUPS__NOTIFY_ONLINE", "4")
+        .with("NEXO_GROUPS__NONE_ONLINE", "100")
+        .start();
+    let people = server.people(["olga", "max", "mia", "zoe"]).await;
+    let [olga, max, mia, zoe] = &people;
+    let group = Group::new(server.node(0), olga, &[max, mia, zoe]).await;
+    let mut a = connect(server.node(0), olga).await;
+    // Three people, one of them on all nodes.
+    let mut b = connect(server.node(1), max).await;
+    let mut rest = vec![
+        connect(server.node(1), olga).await,
+        connect(server.node(2), olga).await,
+        connect(server.node(2), mia).await,
+    ];
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    group.say(&mut a, "1", "1").await;
+    let is_told =
+        |frame: &Value| matches!(frame["type"].as_str(), Some("GROUP_CHAT" | "GROUP_NOTIFY"));
+    assert_eq!(b.find(is_told, "the message").await["type"], "GROUP_CHAT");
+    for socket in &mut rest {
+        assert_eq!(socket.find(is_told, "the message").await["type"], "GROUP_CHAT");
+    }
+    // The fourth: no node has more than two of them.
+    let mut z = connect(server.node(0), zoe).await;
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    group.say(&mut a, "2", "2").await;
+    for socket in rest.iter_mut().chain([&mut b, &mut z]) {
+        assert_eq!(socket.find(is_told, "the message").await["type"], "GROUP_NOTIFY");
+    }
+    // A node that is gone does not count for ever, and one that ends says so.
+    drop((z, rest));
+    let mut number = 2;
+    eventually("it comes back", async || {
+        number += 1;
+        group.say(&mut a, &number.to_string(), "more").await;
+        b.find(is_told, "the message").await["type"] == "GROUP_CHAT"
+    })
+    .await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn somebody_on_three_nodes_hears_everything_on_each() {
     let server = setup().start();

@@ -39,6 +39,7 @@ pub(crate) fn weight(event: &Event) -> usize {
             ChangeKind::Updated(_) => 4 * SMALL,
             _ => SMALL,
         },
+        Event::Online { people, .. } => SMALL + people.len(),
         Event::JoinRequested { request, to } => SMALL + request.message.len() + to.len() * PERSON,
         _ => SMALL,
     }

@@ -211,6 +211,10 @@ impl Bus for Redis {
         }
     }
 
+    fn is_shared(&self) -> bool {
+        true
+    }
+
     fn health(&self) -> Result<(), String> {
         self.node.breaker.health()?;
         let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);

@@ -54,6 +54,9 @@ pub fn who_hears(event: &Event) -> Audience {
             not_to: Some(from.clone()),
             ..Audience::default()
         },
+        Event::Online { group, .. } => {
+            Audience { group: Some(group.clone()), ..Audience::default() }
+        }
         Event::JoinAnswered { request, .. } => Audience::one(&request.user),
         Event::JoinRequested { .. } => Audience::default(),
         Event::Ended { user, .. } | Event::Closed { user, .. } | Event::Settings { user, .. } => {

@@ -91,6 +91,7 @@ pub fn event(event: &Event, view: View, binary: bool) -> Option<Frame> {
         | Event::Receipt(_)
         | Event::Settings { .. }
         | Event::Ended { .. }
+        | Event::Online { .. }
         | Event::Closed { .. } => None,
     }
 }

@@ -146,6 +146,7 @@ pub fn event(event: &Event, view: View, nested: bool) -> Option<Frame> {
         | Event::JoinAnswered { .. }
         | Event::Settings { .. }
         | Event::Ended { .. }
+        | Event::Online { .. }
         | Event::Closed { .. } => None,
     }
 }

@@ -239,7 +239,7 @@ pub fn event(event: &Event, view: View) -> Option<String> {
             Some(group::join_decision(request, *accepted, by, *at))
         }
         Event::Settings { conversation, receive, .. } => Some(settings(conversation, *receive)),
-        Event::Ended { .. } | Event::Closed { .. } => None,
+        Event::Ended { .. } | Event::Closed { .. } | Event::Online { .. } => None,
     }
 }
 
