@@ -342,7 +342,9 @@ impl Groups {
                 self.bus.tune_out(group); // its last ear has gone meanwhile
             }
             if let (Some(online), true) = (&self.online, was_deaf) {
-                groups.iter().for_each(|group| self.tell(online.ask(group)));
+                for group in &groups {
+                    self.tell(online.ask(group));
+                }
             }
             if unsettled != connection.unsettled() {
                 self.forget(connection);

@@ -212,6 +212,7 @@ impl Default for Resend {
 /// The embedded store.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(default, deny_unknown_fields)]
+#[expect(clippy::struct_field_names, reason = "a setting names its unit")]
 pub(crate) struct Embedded {
     pub(crate) cache_mib: u64,
     pub(crate) memtable_mib: u64,

@@ -61,7 +61,7 @@ impl Figures {
         for (kind, name, help) in FIGURES {
             let value: Option<String> = match *name {
                 "nexo_build_info" => Some("1".to_owned()),
-                "process_cpu_seconds_total" => cpu_seconds(),
+                "process_cpu_seconds_total" => Some(cpu_seconds()),
                 "process_resident_memory_bytes" => memory.resident.map(|it| it.to_string()),
                 "process_virtual_memory_bytes" => memory.virtual_.map(|it| it.to_string()),
                 "process_open_fds" => open_files().map(|it| it.to_string()),
@@ -101,9 +101,9 @@ fn seconds(at: Millis) -> String {
     format!("{}.{:03}", at.0 / 1000, at.0 % 1000)
 }
 
-fn cpu_seconds() -> Option<String> {
+fn cpu_seconds() -> String {
     let used = clock_gettime(ClockId::ProcessCPUTime);
-    Some(format!("{}.{:09}", used.tv_sec, used.tv_nsec))
+    format!("{}.{:09}", used.tv_sec, used.tv_nsec)
 }
 
 #[derive(Default)]

@@ -1,6 +1,9 @@
 //! What operators see: a page of metrics that any Prometheus can read, and a trail of what became of
 //! messages.
 
+#![allow(clippy::unwrap_used, reason = "only tests are here")]
+#![allow(clippy::float_cmp, reason = "counts are whole numbers")]
+
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
@@ -51,7 +54,7 @@ impl Page {
                 assert!(["counter", "gauge", "histogram"].contains(&kind), "{line}");
                 let family = families.get_mut(name).unwrap();
                 assert!(family.kind.is_empty() && family.samples.is_empty(), "{line}");
-                family.kind = kind.to_owned();
+                kind.clone_into(&mut family.kind);
                 continue;
             }
             assert!(!line.starts_with('#'), "{line}");

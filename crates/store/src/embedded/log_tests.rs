@@ -9,7 +9,7 @@ use super::*;
 fn with(folder: &Path, act: impl FnOnce(&mut Log, &Retired)) {
     let (after, retired) = (read(folder, 0).unwrap().0, Retired::default());
     let (work, ready) = prepare(folder.to_owned(), after.next_segment, retired.clone());
-    let thread = std::thread::spawn(work);
+    let thread = thread::spawn(work);
     let mut log = Log::open(after, ready, Faults::default()).unwrap();
     act(&mut log, &retired);
     drop(log);
@@ -185,7 +185,7 @@ fn retiring_while_segments_are_made_loses_none() {
     with(folder.path(), |log, retired| {
         let (path, retired) = (folder.path().to_owned(), retired.clone());
         let (sender, numbers) = sync_channel::<u64>(4);
-        let retiring = std::thread::spawn(move || {
+        let retiring = thread::spawn(move || {
             for number in numbers {
                 retired.retire(&path, number).unwrap();
             }
