@@ -102,7 +102,7 @@ async fn a_log_in_redis_keeps_until_done() {
 
 async fn depth(tenure: &dyn Tenure) -> Depth {
     let told = std::sync::Mutex::new(None);
-    let tell = |depth| drop(told.lock().unwrap().replace(depth));
+    let tell = |depth| *told.lock().unwrap() = Some(depth);
     drop(tokio::time::timeout(WAIT, tenure.keep(&tell)).await);
     told.into_inner().unwrap().expect("it is told at once")
 }
