@@ -5,7 +5,7 @@ ROUNDS ?= 20
 CASES ?= 200000
 export CARGO_TERM_COLOR ?= auto
 
-.PHONY: help run web cluster test tools check fmt gen fuzz schemathesis bench growth crash scenarios release
+.PHONY: help run web cluster test tools check fmt gen fuzz schemathesis clients bench growth crash scenarios release
 
 help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -46,6 +46,9 @@ fuzz: ## the long form of the decoders' property tests: CASES=200000
 
 schemathesis: ## ask a real server whatever docs/openapi.json allows: EXAMPLES=30
 	scripts/schemathesis
+
+clients: ## make clients from docs/openapi.json with two generators and ask a real server with each
+	scripts/openapi-clients
 
 bench: release ## the whole table of docs/performance.md (under ten minutes): MESSAGES=10000000
 	scripts/bench

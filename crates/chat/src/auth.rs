@@ -205,6 +205,20 @@ pub async fn reauthenticate(chat: &Chat, caller: &Caller, token: &str) -> Result
     Ok(Caller { connection: caller.connection, ..renewed })
 }
 
+/// Whether a frame that says who sent it says what is so: it was sent by whoever connected, and a
+/// token in it is theirs.
+pub fn claims_fit(
+    chat: &Chat,
+    caller: &Caller,
+    user: Option<&str>,
+    token: Option<&str>,
+) -> Result<(), Reason> {
+    let owner = token.map(|token| chat.key.check(token, chat.clock.now())).transpose()?;
+    let is_other = owner.is_some_and(|claims| claims.user != caller.user)
+        || user.is_some_and(|user| user != caller.user.as_str());
+    if is_other { Err(Reason::ReauthUidMismatch) } else { Ok(()) }
+}
+
 /// Whether a sign-in has not ended.
 pub async fn still_signed_in(chat: &Chat, login: LoginId) -> Result<(), Error> {
     live_login(chat, login).await.map(drop)

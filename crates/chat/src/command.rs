@@ -269,6 +269,19 @@ pub enum Event {
         /// Whether the other nodes are asked to say the same of themselves.
         asks: bool,
     },
+    /// Somebody changed their name or picture.
+    Profile {
+        /// Who, as they are seen now.
+        user: UserId,
+        /// The name shown.
+        nickname: String,
+        /// Where the picture is.
+        avatar: String,
+        /// The conversations whose other members hear it, some of theirs.
+        within: Vec<ConversationId>,
+        /// When.
+        at: Millis,
+    },
 }
 
 /// A message that was accepted and did not become one.

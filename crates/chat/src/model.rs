@@ -189,6 +189,10 @@ impl Content {
         for mention in &self.mentions {
             part(mention.as_str().as_bytes());
         }
+        if !self.extra.is_empty() {
+            // Else two mentions would look like one entry.
+            part(&(self.extra.len() as u64).to_le_bytes());
+        }
         for (key, value) in &self.extra {
             part(key.as_bytes());
             part(value.as_bytes());
@@ -306,6 +310,8 @@ mod tests {
                 ..plain.clone()
             },
             Content { extra: BTreeMap::from([("k".into(), "v".into())]), ..plain.clone() },
+            Content { mentions: vec![a.clone(), b.clone()], ..plain.clone() },
+            Content { extra: BTreeMap::from([("a".into(), "b".into())]), ..plain.clone() },
         ] {
             seen.push(change.fingerprint(&here));
         }

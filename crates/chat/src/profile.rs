@@ -3,23 +3,67 @@
 use std::sync::Arc;
 
 use crate::chat::Chat;
-use crate::ids::UserId;
-use crate::model::{Caller, ProfileChange, User};
+use crate::command::Event;
+use crate::ids::{ConversationId, UserId};
+use crate::model::{Caller, Profile, ProfileChange, User};
 use crate::policy::account;
 use crate::reason::{Error, Reason};
+use crate::sync;
+
+/// Conversations of one event, so that none grows without bound.
+const TOLD_AT_ONCE: usize = 500;
 
 /// An account's public side.
 pub async fn profile(chat: &Chat, id: &UserId) -> Result<Arc<User>, Error> {
     Ok(chat.store.user(id).await?.ok_or(Reason::UserNotFound)?)
 }
 
-/// Changes the caller's own profile.
+/// Changes the caller's own profile. Those who see them hear of a new name or picture.
 pub async fn update(chat: &Chat, caller: &Caller, change: ProfileChange) -> Result<User, Error> {
     let mut user = User::clone(&*profile(chat, &caller.user).await?);
     let mut wanted = user.profile.clone();
     wanted.apply(change.clone());
     account::good_profile(&wanted)?;
+    let before = std::mem::take(&mut user.profile);
     user.profile =
         chat.store.update_profile(&caller.user, change).await?.ok_or(Reason::UserNotFound)?;
+    let after = &user.profile;
+    if (&before.nickname, &before.avatar) != (&after.nickname, &after.avatar)
+        && let Err(error) = tell(chat, &user.id).await
+    {
+        // The change is stored: others find it when they next look.
+        tracing::warn!(user = %user.id, %error, "nobody was told of a new profile");
+    }
     Ok(user)
+}
+
+/// Tells everybody online who shares a private conversation or a group that is not too large.
+async fn tell(chat: &Chat, id: &UserId) -> Result<(), Error> {
+    let mut within = Vec::new();
+    for standing in sync::standings(chat, id).await? {
+        let is_small = match standing.conversation.group() {
+            None => true,
+            Some(_) if !standing.is_active() => false,
+            Some(group) => chat.store.group(&group).await?.is_some_and(|group| {
+                group.ended.is_none() && group.members <= chat.rules.groups.receipts_members_max
+            }),
+        };
+        if is_small {
+            within.push(standing.conversation);
+        }
+    }
+    // As they are now: of two changes at once, whichever is told last tells both.
+    let user = profile(chat, id).await?;
+    let Profile { nickname, avatar, .. } = &user.profile;
+    let event = |within: &[ConversationId]| Event::Profile {
+        user: id.clone(),
+        nickname: nickname.clone(),
+        avatar: avatar.clone(),
+        within: within.to_vec(),
+        at: chat.clock.now(),
+    };
+    let events = within.chunks(TOLD_AT_ONCE).map(event).collect::<Vec<_>>();
+    // Without any conversation their own devices are told.
+    chat.bus.publish_all(if events.is_empty() { vec![event(&[])] } else { events });
+    Ok(())
 }

@@ -1,5 +1,6 @@
 //! An event finds those who hear it, and is put into their outboxes.
 
+use std::collections::HashSet;
 use std::sync::{Arc, Weak};
 
 use nexo_chat::bus::Listener;
@@ -294,6 +295,29 @@ impl Delivery {
         });
     }
 
+    /// Tells everybody here who shares one of these conversations with a person, and the person's
+    /// own devices, each socket once.
+    fn profile(&self, event: &Event, user: &UserId, within: &[ConversationId], wakes: &mut Wakes) {
+        let mut told = HashSet::new();
+        let mut parcel = Parcel::new(event, Way::Push, self.clock.ticks(), &self.measures);
+        let mut tell = |connection: &Arc<Connection>| {
+            if told.insert(connection.id) {
+                self.hand_over(&mut parcel, connection, wakes);
+            }
+        };
+        self.roster.each_of(user, &mut tell);
+        for conversation in within {
+            match conversation.peer_of(user) {
+                Some(peer) => self.roster.each_of(&peer, &mut tell),
+                None => {
+                    self.groups.with(conversation, Seq::ZERO, |ears| {
+                        ears.values().for_each(|ear| tell(&ear.connection));
+                    });
+                }
+            }
+        }
+    }
+
     fn choose(&self, user: &UserId, conversation: &ConversationId, receive: Receive) {
         self.roster.each_of(user, |connection| {
             connection.unsettle();
@@ -362,6 +386,7 @@ impl Delivery {
             Event::Online { group, instance, people, asks } => {
                 self.groups.heard_online(group, (instance, people), *asks, self.clock.ticks());
             }
+            Event::Profile { user, within, .. } => self.profile(event, user, within, wakes),
             Event::Settings { user, conversation, receive } => {
                 self.choose(user, conversation, *receive);
                 self.push(event, &who_hears(event), wakes);

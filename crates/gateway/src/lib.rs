@@ -13,6 +13,7 @@
 //! - `relearn`: what every socket does after a silence of the bus
 //! - [`recalls`]: what must not be written any more
 //! - [`sweep`]: the clockwork all sockets share: silence, expiry, slowness
+//! - `perf`: times of single messages, for those who look
 //! - [`http`]: the HTTP surface
 
 mod beginning;
@@ -31,6 +32,7 @@ mod opening;
 pub mod options;
 pub mod outbox;
 mod parcel;
+mod perf;
 mod present;
 mod pump;
 pub mod recalls;

@@ -105,7 +105,7 @@ impl Opening<'_> {
     async fn hear(&mut self, packet: Packet<'_>) -> Result<Said, Farewell> {
         let now = self.gateway.chat.clock.now();
         let dialect = *self.dialect.get_or_insert_with(|| Dialect::of(packet));
-        let Decoded { inbound, echo } = match dialect.decode(packet) {
+        let Decoded { inbound, echo, .. } = match dialect.decode(packet) {
             Ok(decoded) => decoded,
             Err(Refused { reason: Reason::MissingToken, echo }) => {
                 self.count(Reason::MissingToken);

@@ -30,6 +30,8 @@ pub(crate) struct Answered {
     pub(crate) echo: Echo,
     /// When it was read.
     pub(crate) since: Instant,
+    /// When it had its place in the order, if somebody wants to know.
+    pub(crate) placed: Option<Instant>,
     /// The message whose fate this socket waits for, if it may be told before it is saved.
     pub(crate) awaits: Option<MessageId>,
     /// How it went.
@@ -42,6 +44,8 @@ pub(crate) struct Saved {
     pub(crate) echo: Option<Echo>,
     /// When it was read.
     pub(crate) since: Instant,
+    /// When it had its place in the order, if somebody wants to know.
+    pub(crate) placed: Option<Instant>,
     /// The message whose fate this socket waits for, if it may be told before it is saved.
     pub(crate) awaits: Option<MessageId>,
     /// What is awaited.
@@ -54,7 +58,8 @@ impl Future for Saved {
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Answered> {
         let result = std::task::ready!(Pin::new(&mut self.sending).poll(cx));
         let echo = self.echo.take().unwrap_or_default();
-        Poll::Ready(Answered { echo, since: self.since, awaits: self.awaits, result })
+        let Self { since, placed, awaits, .. } = *self;
+        Poll::Ready(Answered { echo, since, placed, awaits, result })
     }
 }
 

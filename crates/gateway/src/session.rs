@@ -13,15 +13,16 @@ use nexo_chat::ids::{ConversationId, MessageId, Millis, Seq};
 use nexo_chat::model::{Caller, Message as Stored};
 use nexo_chat::policy::delivery::is_important;
 use nexo_chat::throttle::Bucket;
-use nexo_chat::{Error, Reason};
+use nexo_chat::{Error, Reason, auth};
 use nexo_wire::codes::{self, Close};
-use nexo_wire::dialect::{Decoded, Dialect, Echo, Frame, Inbound, Packet, Refused};
+use nexo_wire::dialect::{Claimed, Decoded, Dialect, Echo, Frame, Inbound, Packet, Refused};
 
 use crate::connection::Connection;
 use crate::farewell::{Farewell, PATIENCE};
 use crate::gateway::{Counted, Gateway};
 use crate::measure::Measures;
 use crate::opening::{Opened, open};
+use crate::perf;
 use crate::present::Present;
 use crate::pump::{Answered, Next, Pump, Saved};
 use crate::strikes::Strikes;
@@ -31,8 +32,10 @@ use crate::unsettled::{Fate, Named};
 pub enum Arrival {
     /// From there; it has yet to say who it is.
     Unknown(IpAddr),
-    /// It said at the handshake who it is and how it speaks.
-    Known(Caller, Dialect),
+    /// It said at the handshake who it is and how it speaks, and what it wants to be answered with.
+    Known(Caller, Dialect, Echo),
+    /// It said so, was refused, and wants to hear that as a frame.
+    Refused(Reason, Dialect, Echo),
 }
 
 /// Serves one upgraded socket until it ends.
@@ -64,10 +67,13 @@ async fn enter(
     let counted = gateway.count_session();
     let opened = match arrival {
         Arrival::Unknown(from) => open(&gateway, &mut socket, from).await,
-        Arrival::Known(caller, dialect) => {
+        Arrival::Known(caller, dialect, echo) => {
             let now = gateway.chat.clock.now();
-            let welcome = dialect.welcome(&caller, &gateway.limits, &Echo::default(), now);
+            let welcome = dialect.welcome(&caller, &gateway.limits, &echo, now);
             Ok(Opened { caller, dialect, welcome })
+        }
+        Arrival::Refused(reason, dialect, echo) => {
+            Err(Farewell::auth_fail(dialect, reason, &echo, gateway.chat.clock.now()))
         }
     };
     let present = match opened {
@@ -212,10 +218,18 @@ impl Session {
         self.connection.heard(self.ticks());
         self.gateway.measures.frames_in.increment(1);
         self.allow_frame()?;
-        let Decoded { inbound, echo } = match self.dialect().decode(packet) {
+        let Decoded { inbound, echo, claimed } = match self.dialect().decode(packet) {
             Ok(decoded) => decoded,
             Err(Refused { reason, echo }) => return self.refuse(reason, &echo, now),
         };
+        if let Some(claimed) = claimed {
+            let Claimed { user, token } = *claimed;
+            let (user, token) = (user.as_deref(), token.as_deref());
+            let fits = auth::claims_fit(&self.gateway.chat, &self.state.caller, user, token);
+            if let Err(reason) = fits {
+                return self.refuse(reason, &echo, now);
+            }
+        }
         let command = match inbound {
             Inbound::Auth { token, renews: true } => Command::Reauth { token },
             // Said again on an open connection it changes nothing.
@@ -251,7 +265,9 @@ impl Session {
                 Ok(())
             }
             Ok(Answer::Later(sending)) => {
-                self.pump.answers.push_back(Saved { echo: Some(echo), since, awaits, sending });
+                let placed = perf::is_on().then(Instant::now);
+                let echo = Some(echo);
+                self.pump.answers.push_back(Saved { echo, since, placed, awaits, sending });
                 Ok(())
             }
             Err(error) => {
@@ -300,7 +316,7 @@ impl Session {
 
     fn answered(&mut self, answered: Answered) -> Result<(), Farewell> {
         let now = self.now();
-        let Answered { echo, since, awaits, result } = answered;
+        let Answered { echo, since, placed, awaits, result } = answered;
         if let Ok(Reply::Accepted(_)) = &result {
             self.gateway.measures.acks_accepted.increment(1);
             self.gateway.measures.accept_seconds.record(since.elapsed());
@@ -328,6 +344,9 @@ impl Session {
             Ok(reply) => {
                 self.gateway.measures.save_seconds.record(since.elapsed());
                 self.reply(&reply, &echo, now);
+                if let (Some(placed), Reply::Saved(saved)) = (placed, &reply) {
+                    perf::saved(&saved.message, since, placed);
+                }
                 Ok(())
             }
             Err(error) => self.failed(&error, &echo, now),

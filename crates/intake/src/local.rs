@@ -192,7 +192,8 @@ impl Tenure for Held {
                 let depth = {
                     let state = self.0.state();
                     let read = state.next[Role::Save as usize].saturating_sub(state.first);
-                    Depth { length: state.waiting as u64, pending: read.min(state.waiting as u64) }
+                    let length = state.waiting as u64;
+                    Depth { length, pending: read.min(length), pending_deliver: 0 }
                 };
                 tell(depth);
                 tokio::time::sleep(DEPTH_EVERY).await;

@@ -78,6 +78,9 @@ pub struct Depth {
     pub length: u64,
     /// Those of them that were read to be saved.
     pub pending: u64,
+    /// Those of them that were read to be shown, and are not yet; a log in memory does not count
+    /// them.
+    pub pending_deliver: u64,
 }
 
 /// Keeps messages until they are saved.

@@ -58,6 +58,11 @@ impl Meters {
     pub(crate) fn depth(shard: usize, depth: Depth) {
         let shard = shard.to_string();
         gauge!("nexo_two_phase_stream_length", "shard" => shard.clone()).set(depth.length as f64);
-        gauge!("nexo_two_phase_pending", "shard" => shard).set(depth.pending as f64);
+        let groups = [("save", depth.pending), ("deliver", depth.pending_deliver)];
+        for (group, pending) in groups {
+            let gauge =
+                gauge!("nexo_two_phase_pending", "shard" => shard.clone(), "group" => group);
+            gauge.set(pending as f64);
+        }
     }
 }

@@ -10,7 +10,7 @@ use nexo_bus::{NodeId, RedisOptions};
 use nexo_chat::ids::{ClientMsgId, ConversationId, Millis, UserId};
 use nexo_chat::model::{Content, Draft};
 use nexo_intake::accepted::Accepted;
-use nexo_intake::log::{Entry, Fate, Log, Lost, Put, Role, Tenure};
+use nexo_intake::log::{Depth, Entry, Fate, Log, Lost, Put, Role, Tenure};
 use nexo_intake::{Local, RedisLog, RedisLogOptions};
 use nexo_sim::Redis;
 use tokio::sync::oneshot;
@@ -98,6 +98,31 @@ async fn a_log_in_memory_keeps_until_done() {
 #[tokio::test]
 async fn a_log_in_redis_keeps_until_done() {
     keeps_until_done(&*redis_log(Redis::shared(), "keeps", 2).await).await;
+}
+
+async fn depth(tenure: &dyn Tenure) -> Depth {
+    let told = std::sync::Mutex::new(None);
+    let tell = |depth| *told.lock().unwrap() = Some(depth);
+    drop(tokio::time::timeout(WAIT, tenure.keep(&tell)).await);
+    told.into_inner().unwrap().expect("it is told at once")
+}
+
+/// What each group has read and not finished is seen apart.
+#[tokio::test]
+async fn how_much_is_pending_is_told_for_both_groups() {
+    let log = redis_log(Redis::shared(), "pending", 10).await;
+    for client_id in ["c1", "c2"] {
+        put(&*log, &message("bob", client_id, "words")).await;
+    }
+    let tenure = log.tend(0).await;
+    assert_eq!(depth(&*tenure).await, Depth { length: 2, pending: 0, pending_deliver: 0 });
+    let shown = next(&*tenure, Role::Deliver).await;
+    assert_eq!(depth(&*tenure).await, Depth { length: 2, pending: 0, pending_deliver: 2 });
+    let read = next(&*tenure, Role::Save).await;
+    tenure.shown(shown).await.unwrap();
+    assert_eq!(depth(&*tenure).await, Depth { length: 2, pending: 2, pending_deliver: 0 });
+    tenure.done(read.into_iter().map(|it| (it, Fate::Saved)).collect()).await.unwrap();
+    assert_eq!(depth(&*tenure).await, Depth::default());
 }
 
 /// A worker that ended in the middle leaves nothing unsaved.

@@ -346,3 +346,21 @@ async fn nodes_come_and_go_under_load() {
         assert_eq!((&message["serverMsgId"], seq(message)), (&ack["serverMsgId"], seq(ack)));
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_new_name_is_heard_on_every_node() {
+    let server = setup().start();
+    let [alice, bob, carol] = server.people(["alice", "bob", "carol"]).await;
+    let mut own = connect(server.node(0), &alice).await;
+    own.send("bob", "c1", "hello").await;
+    let _group = Group::new(server.node(0), &alice, &[&carol]).await;
+    let mut others =
+        [connect(server.node(1), &bob).await, connect(server.node(2), &carol).await, own];
+    let body = json!({ "nickname": "Alice L.", "avatar": "a.png" });
+    server.node(2).put("/user/update", &alice.token, body).await.data();
+    for socket in &mut others {
+        let heard = socket.expect("USER_UPDATED").await;
+        assert_eq!((&heard["userId"], &heard["nickname"]), (&json!("alice"), &json!("Alice L.")));
+        assert_eq!(heard["avatar"], "a.png");
+    }
+}

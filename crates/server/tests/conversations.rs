@@ -96,6 +96,8 @@ async fn ranges_are_pulled_within_what_is_visible() {
         ("&begin_seq=9&end_seq=999", vec![9, 10], false),
         ("&begin_seq=11", vec![], false),
         ("&begin_seq=5&end_seq=4", vec![], false),
+        ("&begin_seq=8&limit=0", vec![8, 9, 10], false),
+        ("&begin_seq=8&limit=101", vec![8, 9, 10], false),
     ] {
         let pulled = get(&server, &bob, &format!("{path}{query}")).await;
         let messages = pulled.data()["messages"].as_array().unwrap();
@@ -104,7 +106,7 @@ async fn ranges_are_pulled_within_what_is_visible() {
         assert_eq!((seqs, &pulled.data()["has_more"]), (expect, &json!(has_more)), "{query}");
         assert_eq!(pulled.data()["max_seq"], 10);
     }
-    for bad in ["&limit=0", "&limit=101", "&begin_seq=-1", "&end_seq=x"] {
+    for bad in ["&limit=-1", "&limit=x", "&begin_seq=-1", "&end_seq=x"] {
         assert_eq!(get(&server, &bob, &format!("{path}{bad}")).await.status, 400, "{bad}");
     }
     for path in [

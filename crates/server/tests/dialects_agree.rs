@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "only tests are here")]
 
 use nexo_sim::process::Setup;
-use nexo_sim::talker::Heard;
+use nexo_sim::talker::{Extra, Heard};
 use nexo_sim::{Group, Said, Server, Talker, To, Tongue};
 use serde_json::json;
 
@@ -59,6 +59,96 @@ async fn a_private_chat_is_the_same_for_both() {
         assert_eq!(seen.iter().map(|said| said.seq).collect::<Vec<_>>(), [1, 2]);
     })
     .await;
+}
+
+#[tokio::test]
+async fn what_an_app_adds_to_a_message_is_carried_everywhere() {
+    let extra: Extra =
+        [("colour", "red"), ("", "\0 \u{1F600}")].map(|(k, v)| (k.into(), v.into())).into();
+    between_all(async |server, mine, theirs| {
+        let (alice, bob) = pair(server, mine, theirs).await;
+        let mut a = Talker::connect(&server.http, &alice, mine).await;
+        let mut b = Talker::connect(&server.http, &bob, theirs).await;
+        let said = a.say_with(&to(&bob.id), "c1", "look", &extra).await.unwrap();
+        assert_eq!(b.hear_message().await.extra, extra, "{mine:?} to {theirs:?}");
+        for (talker, peer) in [(&mut a, &bob), (&mut b, &alice)] {
+            let seen = talker.history(&said.conversation, &to(&peer.id)).await;
+            assert_eq!(seen[0].extra, extra, "{mine:?} to {theirs:?}");
+        }
+        // It is part of what was said: a retry has the same.
+        let again = a.say_with(&to(&bob.id), "c1", "look", &extra).await.unwrap();
+        assert_eq!(again.id, said.id);
+        let other = a.say(&to(&bob.id), "c1", "look").await;
+        assert_eq!(other, Err("client_msg_id_conflict".into()), "{mine:?}");
+        let many = (0..33).map(|i| (i.to_string(), String::new())).collect();
+        let refused = a.say_with(&to(&bob.id), "c2", "look", &many).await;
+        assert_eq!(refused, Err("body_too_long".into()), "{mine:?}");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_new_name_or_picture_reaches_those_who_see_it() {
+    let server = server();
+    let alice = server.person("alice").await;
+    let stranger = server.person("stranger").await;
+    let mut friends = Vec::new();
+    for tongue in Tongue::ALL {
+        let friend = server.person(&format!("{tongue:?}").to_lowercase()).await;
+        friends.push((Talker::connect(&server.http, &friend, tongue).await, friend));
+    }
+    let mut own = Talker::connect(&server.http, &alice, Tongue::Typed).await;
+    let mut other = Talker::connect(&server.http, &stranger, Tongue::Typed).await;
+    // Half of them are written to, and all but the first are in a group with her.
+    for (_, friend) in friends.iter().step_by(2) {
+        own.say(&to(&friend.id), &friend.id, "hello").await.unwrap();
+    }
+    let members: Vec<_> = friends[1..].iter().map(|(_, friend)| friend).collect();
+    let _group = Group::new(&server.http, &alice, &members).await;
+    let is_news = |heard: &Heard| matches!(heard, Heard::Person(..));
+    let update = async |body| server.http.put("/user/update", &alice.token, body).await;
+    update(json!({ "nickname": "Alice L.", "avatar": "a.png" })).await.data();
+    let expect = Heard::Person("alice".into(), "Alice L.".into(), "a.png".into());
+    for (talker, friend) in &mut friends {
+        assert_eq!(talker.find(is_news).await, expect, "{}", friend.id);
+    }
+    assert_eq!(own.find(is_news).await, expect);
+    // What is not seen is told to nobody, nor is what stays as it was; each hears once.
+    update(json!({ "nickname": "Alice L.", "extra": "{}" })).await.data();
+    update(json!({ "avatar": "b.png" })).await.data();
+    let expect = Heard::Person("alice".into(), "Alice L.".into(), "b.png".into());
+    for (talker, friend) in &mut friends {
+        assert_eq!(talker.find(is_news).await, expect, "{}", friend.id);
+    }
+    own.find(is_news).await;
+    own.say(&to("stranger"), "s", "hello").await.unwrap();
+    other.hear_message().await;
+    assert!(!other.has_heard(is_news), "a stranger heard of it");
+}
+
+#[tokio::test]
+async fn large_groups_and_former_members_do_not_hear_of_new_names() {
+    let setup =
+        Setup::new(env!("CARGO_BIN_EXE_nexo")).with("NEXO_RECEIPTS__GROUP_MEMBERS_MAX", "2");
+    let server = setup.start();
+    let [alice, bob, carol, dora] = server.people(["alice", "bob", "carol", "dora"]).await;
+    let large = Group::new(&server.http, &alice, &[&bob, &carol]).await;
+    let left = Group::new(&server.http, &alice, &[&dora]).await;
+    left.ask(&dora, "leave", json!({})).await.data();
+    let mut talkers = Vec::new();
+    for person in [&bob, &carol, &dora] {
+        talkers.push(Talker::connect(&server.http, person, Tongue::Typed).await);
+    }
+    let body = json!({ "nickname": "Alice L." });
+    server.http.put("/user/update", &alice.token, body).await.data();
+    let mut own = Talker::connect(&server.http, &alice, Tongue::Typed).await;
+    own.say(&To::Group(large.id.clone()), "g", "hello").await.unwrap();
+    own.say(&to("dora"), "d", "hello").await.unwrap();
+    for mut talker in talkers {
+        talker.hear_message().await;
+        let has_heard = talker.has_heard(|heard| matches!(heard, Heard::Person(..)));
+        assert!(!has_heard, "{}", talker.person.id);
+    }
 }
 
 #[tokio::test]

@@ -107,6 +107,15 @@ async fn chat_recall_message() {
     talk.ask(ALICE, "chat.recall_message", id).await;
     let push = talk.push(BOB, "chat.recall").await;
     assert_eq!((&push["msg_id"], &push["chat_id"]), (&saved["msg_id"], &json!("alice")));
+    // Whoever reads it later sees that, and when.
+    let page = json!({ "chat_id": "alice", "chat_type": 1 });
+    let message = talk.ask(BOB, "chat.get_history", page).await["messages"][0].clone();
+    assert_eq!((&message["status"], &message["is_recalled"]), (&json!(1), &json!(true)));
+    assert_eq!((&message["recall_at"], &message["content"]), (&push["timestamp"], &json!("")));
+    let offline = talk.ask(BOB, "chat.pull_offline", json!({})).await["messages"][0].clone();
+    assert_eq!((&offline["status"], &offline["recall_at"]), (&json!(1), &push["timestamp"]));
+    let lines = talk.ask(BOB, "chat.sync_conversations", json!({})).await;
+    assert_eq!(lines["conversations"][0]["last_status"], 1);
     let unknown = json!({ "msg_id": "A".repeat(26) });
     assert_eq!(talk.try_ask(ALICE, "chat.recall_message", unknown).await.0, 300);
 }

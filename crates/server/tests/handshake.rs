@@ -46,6 +46,90 @@ async fn token_sender_and_platform_are_checked_before_the_upgrade() {
     assert_eq!(upgrade(&server, &query).await.0, 401);
 }
 
+#[tokio::test]
+async fn the_handshake_is_answered_by_a_frame_if_that_is_wanted() {
+    let server = Setup::new(env!("CARGO_BIN_EXE_nexo")).start();
+    let [alice, bob] = server.people(["alice", "bob"]).await;
+    let named = |token: &str| format!("?token={token}&send_id=alice&sdk_type=js&operation_id=o1");
+    let query = named(&alice.token) + "&is_msg_resp=true";
+    let mut socket = Socket::open_with(&server.http.authority, &query).await;
+    let welcome = socket.next().await;
+    assert_eq!((&welcome["req_identifier"], &welcome["err_code"]), (&json!(0), &json!(0)));
+    assert_eq!((&welcome["operation_id"], &welcome["msg_incr"]), (&json!("o1"), &json!("")));
+    assert_eq!(welcome["data"]["user_id"], "alice");
+    // A browser does not see the status of a handshake that was refused.
+    for (token, reason, code) in
+        [(&*bob.token, "reauth_uid_mismatch", 4402), ("nonsense", "invalid_token", 4401)]
+    {
+        let query = named(token) + "&is_msg_resp=1";
+        let mut socket = Socket::open_with(&server.http.authority, &query).await;
+        let (frames, closed) = socket.expect_end().await;
+        assert_eq!((frames.len(), closed), (1, Some(code)), "{frames:?}");
+        assert_eq!(
+            (&frames[0]["operation_id"], &frames[0]["req_identifier"]),
+            (&json!("o1"), &json!(0))
+        );
+        assert_eq!(frames[0]["data"]["reason"], reason);
+        assert_ne!(frames[0]["err_code"], 0);
+        assert_eq!(upgrade(&server, &named(token)).await, (401, reason.to_owned()));
+    }
+}
+
+#[tokio::test]
+async fn everything_about_the_handshake_may_be_in_v() {
+    let server = Setup::new(env!("CARGO_BIN_EXE_nexo")).start();
+    let alice = server.person("alice").await;
+    let bundle = json!({ "token": alice.token, "send_id": "alice", "sdk_type": "js" }).to_string();
+    let bundle = data_encoding::BASE64URL_NOPAD.encode(bundle.as_bytes());
+    let single = format!("?token={}&send_id=alice&sdk_type=js&v=1", alice.token);
+    for query in [format!("?v={bundle}"), single] {
+        let mut socket = Socket::open_with(&server.http.authority, &query).await;
+        socket.say(json!({ "req_identifier": 1001, "data": { "conversation_ids": [] } })).await;
+        assert_eq!(socket.next().await["data"], json!({ "seqs": {} }));
+    }
+    for query in [format!("?v=2&token={}&send_id=alice", alice.token), "?v={".to_owned()] {
+        assert_eq!(upgrade(&server, &query).await, (400, "invalid_param".to_owned()), "{query}");
+    }
+}
+
+#[tokio::test]
+async fn a_frame_in_the_name_of_somebody_else_is_refused() {
+    let server = Setup::new(env!("CARGO_BIN_EXE_nexo")).start();
+    let [alice, bob] = server.people(["alice", "bob"]).await;
+    let query = format!("?token={}&send_id=alice&sdk_type=js", alice.token);
+    let send = |more: Value| {
+        let content = json!({ "client_msg_id": "c", "session_type": 1, "recv_id": "bob",
+            "msg_type": 1, "content": { "text": "hi" } });
+        let mut frame = json!({ "req_identifier": 1003, "operation_id": "x", "data": content });
+        for (name, value) in more.as_object().unwrap() {
+            frame[name] = value.clone();
+        }
+        frame
+    };
+    for (more, reason, code, closed) in [
+        (json!({ "send_id": "bob" }), "reauth_uid_mismatch", 2004, 4402),
+        (json!({ "token": bob.token }), "reauth_uid_mismatch", 2004, 4402),
+        (json!({ "send_id": "alice", "token": "nonsense" }), "invalid_token", 2001, 4401),
+    ] {
+        let mut socket = Socket::open_with(&server.http.authority, &query).await;
+        socket.say(send(more)).await;
+        let (frames, end) = socket.expect_end().await;
+        assert_eq!((frames.len(), end), (1, Some(closed)), "{frames:?}");
+        assert_eq!(
+            (&frames[0]["err_code"], &frames[0]["operation_id"]),
+            (&json!(code), &json!("x"))
+        );
+        assert_eq!(frames[0]["data"]["reason"], reason);
+    }
+    let pulled = server.http.get("/conversation/list", &bob.token).await;
+    assert_eq!(pulled.data()["list"], json!([]), "nothing was said");
+    let mut socket = Socket::open_with(&server.http.authority, &query).await;
+    socket.say(send(json!({ "send_id": "alice", "token": alice.token }))).await;
+    assert_eq!(socket.next().await["err_code"], 0);
+    socket.say(send(json!({ "send_id": "", "token": "" }))).await;
+    assert_eq!(socket.next().await["err_code"], 0);
+}
+
 async fn ask(socket: &mut Socket, cmd: &str, payload: Value) -> Value {
     socket.say(json!({ "cmd": cmd, "request_id": "r", "payload": payload })).await;
     socket.find(|frame| frame["request_id"] == "r", cmd).await

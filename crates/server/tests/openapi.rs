@@ -110,6 +110,72 @@ async fn what_is_told_of_is_served_and_nothing_else() {
     }
 }
 
+/// What answers with the envelope.
+fn is_enveloped(operation: &Value) -> bool {
+    let form = &operation["responses"]["200"]["content"]["application/json"]["schema"];
+    form["$ref"].as_str().is_some_and(|name| name.ends_with("Answer"))
+}
+
+#[tokio::test]
+async fn a_field_that_nobody_reads_is_refused_and_named() {
+    let server = setup().with("NEXO_LIMITS__USER_REQUESTS_PER_SECOND", "0").start();
+    let document = server.http.get("/openapi.json", "").await.body;
+    let alice = server.person("alice").await;
+    let system = std::fs::read_to_string(server.data().join("system.token")).unwrap();
+    let (mut queries, mut bodies) = (0, 0);
+    for (method, path, operation) in operations(&document) {
+        if !is_enveloped(operation) {
+            continue; // pages, probes, and the socket, whose clients may say more than we know
+        }
+        let is_operators = operation["security"][0].get("operator").is_some();
+        let who = if is_operators { system.trim() } else { &alice.token };
+        let ask = async |path: &str, body: Value| match method {
+            "get" => server.http.get(path, who).await,
+            "post" => server.http.post(path, who, body).await,
+            _ => server.http.put(path, who, body).await,
+        };
+        let odd = json!({ "nobody_reads": 1 });
+        let asked = ask(&format!("{path}?nobody_reads=1"), json!({})).await;
+        let mut answers = vec![asked];
+        queries += 1;
+        if method != "get" {
+            answers.push(ask(path, odd).await);
+            bodies += 1;
+        }
+        for answer in answers {
+            let what = format!("{method} {path}: {}", answer.text);
+            assert_eq!((answer.status, answer.reason()), (400, "invalid_param"), "{what}");
+            let message = answer.body["message"].as_str().unwrap();
+            assert!(message.contains("unknown field `nobody_reads`"), "{what}");
+        }
+        let body = &operation["requestBody"]["content"]["application/json"]["schema"];
+        if body.is_object() {
+            let form = Forms(&document).follow(body);
+            assert_eq!(form["additionalProperties"], false, "{method} {path}");
+        }
+    }
+    assert!(queries > 50 && bodies > 25, "{queries} {bodies}");
+    // Where a body or a query is read, whichever is not read is not ignored either.
+    let both = server.http.post("/conversation/list?limit=5", &alice.token, json!({})).await;
+    assert_eq!(both.reason(), "invalid_param");
+}
+
+#[tokio::test]
+async fn generators_of_clients_find_names_for_everything() {
+    let server = setup().start();
+    let document = server.http.get("/openapi.json", "").await.body;
+    let text = document.to_string();
+    assert!(!text.contains("\"allOf\""), "many generators cannot put forms together");
+    for (method, path, operation) in operations(&document) {
+        for (status, response) in operation["responses"].as_object().unwrap() {
+            let response = Forms(&document).follow(response);
+            let form = &response["content"]["application/json"]["schema"];
+            let is_named = form.is_null() || form["$ref"].is_string() || !is_enveloped(operation);
+            assert!(is_named, "{method} {path} {status}: {form}");
+        }
+    }
+}
+
 /// Asks, and holds every answer against the document.
 struct Asking<'a> {
     server: &'a Server,
@@ -133,6 +199,11 @@ impl Asking<'_> {
         assert!(form.is_object(), "{method} {name} does not tell of {}", answer.status);
         let misfits = forms.misfits(form, &answer.body);
         assert!(misfits.is_empty(), "{method} {path}: {misfits:#?}\n{}", answer.text);
+        if answer.status != 200 {
+            let reasons = response["x-reasons"].as_array().expect("reasons");
+            let reason = json!(answer.reason());
+            assert!(reasons.contains(&reason), "{method} {name} does not tell of {reason}");
+        }
         if answer.status == 200 {
             self.answered.insert((method.to_owned(), name.to_owned()));
         }
@@ -170,12 +241,12 @@ async fn every_answer_is_as_the_document_says() {
     }
     asking.post(&bob, "/auth/logout", json!({})).await;
     asking.get(&bob, "/user/info").await; // refused
-    let is_envelope = |operation: &Value| {
-        !operation["responses"]["200"]["content"]["application/json"]["schema"]["allOf"].is_null()
-    };
     for (method, path, operation) in operations(&document) {
         let key = (method.to_owned(), path.to_owned());
-        assert!(!is_envelope(operation) || asking.answered.contains(&key), "{key:?} was not asked");
+        assert!(
+            !is_enveloped(operation) || asking.answered.contains(&key),
+            "{key:?} was not asked"
+        );
     }
 }
 

@@ -247,3 +247,23 @@ async fn words_of_the_list_are_replaced_and_the_sender_sees_it() {
     let other = a.send("bob", "c1", "***, it rains").await;
     assert_eq!(other["reason"], "client_msg_id_conflict");
 }
+
+#[tokio::test]
+async fn the_times_of_a_message_are_logged_if_that_is_wanted() {
+    let times = async |level: &str| {
+        let setup = Setup::new(env!("CARGO_BIN_EXE_nexo")).with("NEXO_LOG__LEVEL", level);
+        let mut server = setup.start();
+        let [alice, _bob] = server.people(["alice", "bob"]).await;
+        let (mut a, _) = server.connect(&alice).await;
+        a.send("bob", "c1", "hello").await;
+        server.stop();
+        let log = server.log();
+        log.lines().filter(|line| line.contains("ws_perf")).map(str::to_owned).collect::<Vec<_>>()
+    };
+    let lines = times("info,nexo::perf=debug").await;
+    assert_eq!(lines.len(), 1, "{lines:?}");
+    for word in ["ws_perf single_chat", "checkMs", "saveMs", "ackMs", "si_alice_bob"] {
+        assert!(lines[0].contains(word), "{word} is not in {}", lines[0]);
+    }
+    assert!(times("info").await.is_empty());
+}

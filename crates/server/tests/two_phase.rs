@@ -60,6 +60,29 @@ async fn replaced_words_are_told_with_the_first_answer() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_an_app_adds_to_a_message_is_never_lost() {
+    let server = deliver_first(setup()).start();
+    let [alice, bob] = server.people(["alice", "bob"]).await;
+    let (mut a, mut b) = (connect(&server.http, &alice).await, connect(&server.http, &bob).await);
+    let extra = json!({ "colour": "red" });
+    let mut frame = chat("bob", "c1", "look");
+    frame["extra"] = extra.clone();
+    a.say(frame.clone()).await;
+    ack(&mut a, "saved", "c1").await;
+    let shown = b.find(|it| it["clientMsgId"] == "c1" && it["type"] == "SINGLE_CHAT", "it").await;
+    assert_eq!(shown["extra"], extra, "{shown}");
+    let path = "/msg/pull?conversation_id=si_alice_bob";
+    let pulled = server.http.get(path, &bob.token).await;
+    assert_eq!(pulled.data()["messages"][0]["extra"], extra);
+    a.say(frame.clone()).await;
+    ack(&mut a, "saved", "c1").await;
+    frame["extra"] = json!({ "colour": "blue" });
+    a.say(frame).await;
+    let refused = a.find(|it| it["type"] == "ERROR", "a refusal").await;
+    assert_eq!(refused["reason"], "client_msg_id_conflict");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn accepted_comes_first_and_saved_follows() {
     let server = setup().nodes(0).start();
     let [alice, bob] = server.people(["alice", "bob"]).await;
@@ -245,4 +268,24 @@ async fn a_clean_end_saves_what_was_accepted() {
     let stored = read_all(&server.http, &bob, "alice").await;
     let ids: Vec<&str> = stored.iter().map(|it| it["clientMsgId"].as_str().unwrap()).collect();
     assert_eq!(ids, sent, "all of what was accepted, in order");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_both_consumer_groups_have_not_finished_can_be_watched() {
+    let server = deliver_first(setup()).nodes(0).with("NEXO_TWO_PHASE__SHARDS", "2").start();
+    let token = std::fs::read_to_string(server.data().join("metrics.token")).unwrap();
+    let mut page = String::new();
+    for _ in 0..200 {
+        page = server.http.get("/metrics", token.trim()).await.text;
+        if page.contains("nexo_two_phase_pending{shard=\"1\"") {
+            break;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    }
+    for shard in ["0", "1"] {
+        for group in ["save", "deliver"] {
+            let line = format!("nexo_two_phase_pending{{shard=\"{shard}\",group=\"{group}\"}} 0");
+            assert!(page.contains(&line), "{line} is not in\n{page}");
+        }
+    }
 }

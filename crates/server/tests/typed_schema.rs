@@ -91,6 +91,8 @@ async fn every_frame_is_as_the_schema_says() {
     server.http.put("/group/update", &alice.token, update).await.data();
     let settings = json!({ "conversation_id": "si_alice_bob", "recv_msg_opt": 1 });
     server.http.put("/conversation/update", &alice.token, settings).await.data();
+    let profile = json!({ "nickname": "Alice L." });
+    server.http.put("/user/update", &alice.token, profile).await.data();
     for (by, what, body) in [
         (&alice, "kick", json!({ "user_id": "carol" })),
         (&alice, "transfer", json!({ "user_id": "bob" })),

@@ -132,6 +132,17 @@ pub struct Decoded {
     pub inbound: Inbound,
     /// What its answer repeats.
     pub echo: Echo,
+    /// Who it says it is from, where a frame can say so: it must be whoever connected.
+    pub claimed: Option<Box<Claimed>>,
+}
+
+/// Who a frame says it is from.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Claimed {
+    /// The sender's id.
+    pub user: Option<String>,
+    /// The sender's token.
+    pub token: Option<String>,
 }
 
 /// A frame not understood.
@@ -206,7 +217,7 @@ impl Dialect {
     ) -> Option<Frame> {
         match self {
             Self::Typed => Some(typed::auth_ok(caller, limits, now).into()),
-            Self::Numbered { .. } => None,
+            Self::Numbered { nested } => numbered::welcome(caller, echo, nested),
             Self::Dotted { binary } => Some(dotted::validated(caller, echo, binary)),
         }
     }

@@ -7,7 +7,7 @@ use nexo_chat::Reason;
 use nexo_chat::command::{Command, Target};
 use nexo_chat::ids::Seq;
 use nexo_chat::query::Query;
-use nexo_wire::dialect::{Call, Dialect, Inbound, Packet};
+use nexo_wire::dialect::{Call, Claimed, Dialect, Inbound, Packet};
 use nexo_wire::numbered::decode;
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -87,6 +87,8 @@ fn what_is_wrong_has_its_reason() {
         (json!({ "content": { "image": "x" } }), Reason::InvalidParam),
         (json!({ "content": {} }), Reason::MissingBody),
         (json!({ "content": "x" }), Reason::InvalidParam),
+        (json!({ "extra": "x" }), Reason::InvalidParam),
+        (json!({ "extra": { "a": 1 } }), Reason::InvalidParam),
         (json!({ "mentions": ["a b"] }), Reason::MentionNotMember),
         (json!({ "reply_to_server_msg_id": "x" }), Reason::MessageNotFound),
     ] {
@@ -96,7 +98,7 @@ fn what_is_wrong_has_its_reason() {
         (1001, json!({ "conversation_ids": vec!["si_a_b"; 1001] })),
         (1001, json!({ "conversation_ids": "si_a_b" })),
         (1002, json!({ "conversation_id": "si_a_b", "seq_list": [-1] })),
-        (1005, json!({ "conversation_id": "si_a_b", "limit": 101 })),
+        (1005, json!({ "conversation_id": "si_a_b", "limit": -1 })),
         (1005, json!({ "conversation_id": "si_a_b", "begin_seq": 1e300 })),
     ] {
         check(&frame(number, &data, true), Reason::InvalidParam);
@@ -107,6 +109,37 @@ fn what_is_wrong_has_its_reason() {
     );
     let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
     check(&deep, Reason::BadJson);
+}
+
+#[test]
+fn limits_are_cut_and_zero_is_the_default() {
+    for (limit, expect) in [(0, 100), (7, 7), (100, 100), (101, 100), (u64::MAX, 100)] {
+        let data = json!({ "conversation_id": "si_a_b", "limit": limit });
+        let decoded = decode(Packet::Text(&frame(1005, &data, true))).unwrap();
+        let Inbound::Command(Command::Ask(Query::Pull(.., found))) = decoded.inbound else {
+            panic!("{:?}", decoded.inbound)
+        };
+        assert_eq!(found, expect, "{limit}");
+    }
+}
+
+#[test]
+fn a_frame_may_say_who_it_is_from() {
+    let said = |more: Value| {
+        let data = json!({ "conversation_id": "si_a_b" });
+        let mut frame = json!({ "req_identifier": 1006, "data": data });
+        for (name, value) in more.as_object().unwrap() {
+            frame[name] = value.clone();
+        }
+        decode(Packet::Text(&frame.to_string())).unwrap().claimed.map(|claimed| *claimed)
+    };
+    let claimed = |user: Option<&str>, token: Option<&str>| {
+        Some(Claimed { user: user.map(str::to_owned), token: token.map(str::to_owned) })
+    };
+    assert_eq!(said(json!({})), None);
+    assert_eq!(said(json!({ "send_id": "", "token": null })), None);
+    assert_eq!(said(json!({ "send_id": "a" })), claimed(Some("a"), None));
+    assert_eq!(said(json!({ "send_id": "a", "token": "t" })), claimed(Some("a"), Some("t")));
 }
 
 #[test]

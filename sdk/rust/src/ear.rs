@@ -30,6 +30,9 @@ impl Desk {
                 self.touch(&conversation_id);
                 self.sync.ask_heads(self.now); // whether it is pinned, the frame does not say
             }
+            ServerFrame::UserUpdated { user_id, nickname, avatar } => {
+                self.hear_person(user_id, nickname, avatar);
+            }
             ServerFrame::GroupJoinRequest { group_id, from, server_msg_id, body } => {
                 let (user_id, request_id, message) = (from, server_msg_id, body);
                 self.ears.tell(&Event::JoinRequest { group_id, user_id, request_id, message });
@@ -53,6 +56,18 @@ impl Desk {
         if self.typing.hear(&conversation_id, &user_id, self.now) {
             self.ears.tell(&Event::Typing { conversation_id, user_id, on: true });
         }
+    }
+
+    /// A conversation with one person is called as they are.
+    fn hear_person(&mut self, user_id: String, nickname: String, avatar: String) {
+        let conversation_id = Target::to(user_id.clone()).conversation_id(&self.me);
+        let conversation = self.conversations.get_mut(&conversation_id);
+        if let Some(conversation) = conversation.filter(|_| user_id != self.me) {
+            conversation.about.name.clone_from(&nickname);
+            conversation.about.avatar.clone_from(&avatar);
+            self.touch(&conversation_id);
+        }
+        self.ears.tell(&Event::Person { user_id, nickname, avatar });
     }
 
     fn hear_chat(&mut self, chat: Chat) {

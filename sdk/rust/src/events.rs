@@ -86,6 +86,15 @@ pub enum Event {
         /// Whether they write.
         on: bool,
     },
+    /// Somebody you share a conversation with, or you on another device, has a new name or picture.
+    Person {
+        /// Who.
+        user_id: String,
+        /// The name shown.
+        nickname: String,
+        /// Where the picture is.
+        avatar: String,
+    },
     /// Somebody wants into your group.
     JoinRequest {
         /// Which group.

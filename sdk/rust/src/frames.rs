@@ -114,6 +114,11 @@ pub(crate) enum ServerFrame {
         conversation_id: String,
         receive: Receive,
     },
+    UserUpdated {
+        user_id: String,
+        nickname: String,
+        avatar: String,
+    },
     Typing {
         from: String,
         group_id: Option<String>,

@@ -55,6 +55,12 @@ impl Content {
         Self { kind, ..self }
     }
 
+    /// Your app's own, carried along.
+    #[must_use]
+    pub fn extra(self, extra: impl Into<Extra>) -> Self {
+        Self { extra: Some(extra.into()), ..self }
+    }
+
     /// Speaks to these people in particular.
     #[must_use]
     pub fn mentions<Id: Into<String>>(self, people: impl IntoIterator<Item = Id>) -> Self {

@@ -78,6 +78,7 @@ export class Client {
     this.link = this.linkTo(url, options.webSocket);
     this.signIn.onRenewed = (token) => void this.link.send({ type: "REAUTH", token });
     this.signIn.onEnded = (reason) => this.ended(reason);
+    this.events.on("person", (person) => this.knownPeople.hear(person));
     for (const name of ["state", "message", "update", "removed", "conversation"] as const) {
       this.events.on(name, () => this.subscribers.notify());
     }

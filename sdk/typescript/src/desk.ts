@@ -97,8 +97,8 @@ export class Desk {
 
   send(target: Target, content: Content, options: SendOptions): Message {
     const conversationId = conversationOf(this.me, target);
-    const { body, type = "TEXT", extra } = content;
-    const { mentions, replyTo } = options;
+    const { body, type = "TEXT" } = content;
+    const { mentions, replyTo, extra = content.extra } = options;
     this.typing.said(conversationId);
     const draft = {
       clientMsgId: newName(),

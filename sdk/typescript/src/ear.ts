@@ -44,6 +44,8 @@ export class Ear {
         this.inbox.open(frame.conversationId).receive = frame.receive;
         this.inbox.touch(this.inbox.open(frame.conversationId));
         return this.sync.askHeads(); // whether it is pinned, the frame does not say
+      case "USER_UPDATED":
+        return this.hearPerson(frame);
       case "GROUP_JOIN_REQUEST": {
         const { groupId, from: userId, serverMsgId: requestId, body: message } = frame;
         return this.events.emit("joinRequest", { groupId, userId, requestId, message });
@@ -54,6 +56,18 @@ export class Ear {
         return this.events.emit("joinDecision", { groupId, by, requestId, accepted });
       }
     }
+  }
+
+  /** A conversation with one person is called as they are. */
+  private hearPerson(frame: ServerFrame & { type: "USER_UPDATED" }): void {
+    const { userId, nickname, avatar } = frame;
+    const conversation = this.inbox.conversations.get(conversationOf(this.me, { to: userId }));
+    if (conversation !== undefined && userId !== this.me) {
+      conversation.name = nickname;
+      conversation.avatar = avatar;
+      this.inbox.touch(conversation);
+    }
+    this.events.emit("person", { userId, nickname, avatar });
   }
 
   private hearChat(frame: ChatFrame): void {

@@ -116,6 +116,7 @@ export type ServerFrame =
       conversationId: string;
       receive: "normal" | "silent" | "blocked";
     }
+  | { type: "USER_UPDATED"; userId: string; nickname: string; avatar: string; ts: number }
   | { type: "TYPING"; from: string; to?: string; groupId?: string }
   | { type: "RESEND_DONE"; hasMore: boolean };
 

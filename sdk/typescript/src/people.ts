@@ -67,6 +67,12 @@ export class KnownPeople {
     return now;
   }
 
+  /** Somebody who was asked for has a new name or picture. */
+  hear(news: Pick<User, "userId" | "nickname" | "avatar">): void {
+    const before = this.users.get(news.userId);
+    if (before !== undefined) this.learn({ ...before, ...news });
+  }
+
   clear(): void {
     this.users.clear();
   }

@@ -13,6 +13,8 @@ export interface Content {
 export type Target = string | { to: string } | { groupId: string };
 
 export interface SendOptions {
+  /** Your app's own options, carried along; the same as in `Content`. */
+  extra?: Record<string, string>;
   /** User ids, or `@all` by owner and admins of a group. */
   mentions?: string[];
   /** The `serverMsgId` of what is answered. */
@@ -142,6 +144,8 @@ export interface Events {
   change: Change;
   receipt: { conversationId: string; userId: string; kind: "delivered" | "read"; seq: number };
   typing: { conversationId: string; userId: string; on: boolean };
+  /** Somebody you share a conversation with, or you on another device, has a new name or picture. */
+  person: { userId: string; nickname: string; avatar: string };
   joinRequest: { groupId: string; userId: string; requestId: string; message: string };
   joinDecision: { groupId: string; by: string; requestId: string; accepted: boolean };
   /** Something was refused that nobody waits for. */

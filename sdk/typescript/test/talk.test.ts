@@ -140,3 +140,33 @@ test("writing to somebody one has never spoken with troubles nobody", async () =
   expect(problems).toEqual([]);
   off();
 });
+
+test("what an app adds to a message is carried", async () => {
+  const extra = { colour: "red" };
+  const sent = alice.send({ to: "bob" }, "look", { extra });
+  expect(sent.extra).toEqual(extra);
+  await alice.saved(sent);
+  await until(() => bodies(bob, "alice").at(-1) === "look", "bob sees it");
+  expect(bob.messages({ to: "alice" }).at(-1)?.extra).toEqual(extra);
+  const later = server.client();
+  await later.login("bob", "password-1");
+  await until(() => later.conversation({ to: "alice" }) !== undefined, "the list");
+  const older = await later.loadOlder({ to: "alice" });
+  const seen = [...older, ...later.messages({ to: "alice" })];
+  expect(seen.find(({ body }) => body === "look")?.extra).toEqual(extra);
+});
+
+test("a new name or picture is seen at once", async () => {
+  const people: Array<{ userId: string; nickname: string; avatar: string }> = [];
+  bob.on("person", (person) => people.push({ ...person, nickname: bob.conversation({ to: "alice" })?.name ?? "" }));
+  await bob.people.get("alice");
+  const own: string[] = [];
+  alice.on("person", ({ nickname }) => own.push(nickname));
+  await alice.people.update({ nickname: "Alice L.", avatar: "a.png" });
+  await until(() => people.length === 1 && own.length === 1, "both hear it");
+  // The line is new when the event comes.
+  expect(people).toEqual([{ userId: "alice", nickname: "Alice L.", avatar: "a.png" }]);
+  expect(bob.conversation({ to: "alice" })).toMatchObject({ name: "Alice L.", avatar: "a.png" });
+  expect(bob.people.known("alice")).toMatchObject({ nickname: "Alice L.", avatar: "a.png" });
+  expect(own).toEqual(["Alice L."]);
+});

@@ -13,6 +13,14 @@ pub(crate) fn topics(event: &Event, mut name: impl FnMut(Topic)) {
     let audience = who_hears(event);
     audience.users.into_iter().flatten().for_each(|user| name(Topic::User(user)));
     audience.group.into_iter().for_each(|group| name(Topic::Group(group)));
+    if let Event::Profile { user, within, .. } = event {
+        for conversation in within {
+            match conversation.peer_of(user) {
+                Some(peer) => name(Topic::User(peer)),
+                None => name(Topic::Group(conversation.clone())),
+            }
+        }
+    }
     let named = match event {
         Event::JoinRequested { to, .. } => to.as_slice(),
         Event::Change { change, .. } => match &change.kind {
@@ -40,6 +48,9 @@ pub(crate) fn weight(event: &Event) -> usize {
             _ => SMALL,
         },
         Event::Online { people, .. } => SMALL + people.len(),
+        Event::Profile { nickname, avatar, within, .. } => {
+            SMALL + nickname.len() + avatar.len() + within.len() * 2 * PERSON
+        }
         Event::JoinRequested { request, to } => SMALL + request.message.len() + to.len() * PERSON,
         _ => SMALL,
     }
@@ -93,5 +104,13 @@ mod tests {
         check(&Event::JoinRequested { request, to: people() }, &["bob", "cat"]);
         let ended = Event::Ended { user: user("ann"), logins: Logins::All, reason: Reason::Kicked };
         check(&ended, &["ann"]);
+        let profile = Event::Profile {
+            user: user("ann"),
+            nickname: "Ann".into(),
+            avatar: String::new(),
+            within: ["si_ann_bob", "sg_g"].map(|id| ConversationId::parse(id).unwrap()).into(),
+            at: Millis(1),
+        };
+        check(&profile, &["ann", "bob", "sg_g"]);
     }
 }

@@ -34,7 +34,8 @@ impl Audience {
 
 /// Who hears of an event: of a message and of a change everybody in the conversation, of a receipt
 /// the sender or a small group, and of a reading the reader's own other devices, so that their
-/// unread counts follow. Those who decide on wishes to join are named by the event.
+/// unread counts follow. Those who decide on wishes to join, and those who see a person, are named by the
+/// event.
 pub fn who_hears(event: &Event) -> Audience {
     match event {
         Event::Message { message, origin, .. } | Event::Preview { message, origin } => {
@@ -59,9 +60,11 @@ pub fn who_hears(event: &Event) -> Audience {
         }
         Event::JoinAnswered { request, .. } => Audience::one(&request.user),
         Event::JoinRequested { .. } => Audience::default(),
-        Event::Ended { user, .. } | Event::Closed { user, .. } | Event::Settings { user, .. } => {
-            Audience::one(user)
-        }
+        // The others are those of the conversations that the event names.
+        Event::Profile { user, .. }
+        | Event::Ended { user, .. }
+        | Event::Closed { user, .. }
+        | Event::Settings { user, .. } => Audience::one(user),
     }
 }
 

@@ -13,7 +13,7 @@ use utoipa::{IntoParams, ToSchema};
 
 use super::answer::{Answer, Asked};
 use super::paths::{Paths, paths};
-use super::taken::{Authenticated, Body, Params};
+use super::taken::{Authenticated, Body, NoBody, Params};
 use crate::gateway::Gateway;
 
 type Shared = State<Arc<Gateway>>;
@@ -41,6 +41,7 @@ pub(super) fn paths(paths: &mut Paths) {
 }
 
 #[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 #[schema(example = json!({ "user_id": "alice", "nickname": "Alice", "password": "correct horse" }))]
 struct RegisterBody {
     /// The wanted id; without one the server makes it.
@@ -72,6 +73,7 @@ async fn register(
 }
 
 #[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 #[schema(example = json!({ "user_id": "alice", "password": "correct horse", "platform_id": 5 }))]
 struct LoginBody {
     user_id: String,
@@ -93,6 +95,7 @@ async fn login(
 }
 
 #[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 struct RefreshBody {
     /// What signing in or the last refresh gave; `refreshToken` is understood too.
     #[serde(alias = "refreshToken")]
@@ -112,11 +115,13 @@ async fn logout(
     State(gateway): Shared,
     asked: Asked,
     Authenticated(caller): Authenticated,
+    _: NoBody,
 ) -> Answer<Nothing> {
     asked.answer(auth::logout(&gateway.chat, &caller).await.map(|()| Nothing))
 }
 
 #[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 struct ChangePasswordBody {
     old_password: String,
     #[schema(min_length = 8, max_length = 128)]
@@ -158,6 +163,7 @@ async fn info(
 }
 
 #[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 struct ProfileBody {
     #[schema(min_length = 1, max_length = 64)]
     nickname: Option<String>,
@@ -178,6 +184,7 @@ async fn update(
 }
 
 #[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 struct OnlineStatusBody {
     #[schema(min_items = 1, max_items = 100)]
     user_ids: Vec<String>,

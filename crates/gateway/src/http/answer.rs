@@ -1,14 +1,13 @@
 //! One form of answer for every handler.
 
-use std::convert::Infallible;
 use std::marker::PhantomData;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use axum::Json;
-use axum::extract::{ConnectInfo, FromRequestParts};
+use axum::extract::{ConnectInfo, FromRequestParts, Query};
 use axum::http::request::Parts;
-use axum::http::{HeaderValue, StatusCode, header};
+use axum::http::{HeaderValue, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use nexo_chat::read::Listed;
 use nexo_chat::{Error, Reason};
@@ -44,6 +43,15 @@ impl Asked {
         let peer = peer.map_or(IpAddr::from([0, 0, 0, 0]), |peer| peer.0.ip());
         let from = origin(peer, &parts.headers, &gateway.options.trusted_proxies);
         Self { request_id, from }
+    }
+
+    /// Itself, unless the query says something that its path does not know.
+    pub(super) fn with_known_query(self, parts: &Parts) -> Result<Self, Response> {
+        let known = parts.extensions.get::<KnownQuery>();
+        match known.and_then(|known| known.problem(&parts.uri)) {
+            Some(problem) => Err(self.refuse_with(Reason::InvalidParam, Some(&problem))),
+            None => Ok(self),
+        }
     }
 
     /// A success or a refusal.
@@ -123,14 +131,45 @@ fn short(detail: &str) -> String {
     detail.chars().take(DETAIL_CHARS_MAX).collect()
 }
 
+/// The names of the query parameters that a path knows; it is refused with any other, so that a
+/// misspelled one is noticed.
+#[derive(Clone)]
+pub(super) struct KnownQuery {
+    pub(super) names: Arc<[String]>,
+    /// Whether it is asked first who asks: without that, nothing else is said.
+    pub(super) needs_token: bool,
+}
+
+impl KnownQuery {
+    /// What is wrong with the query, if anything is.
+    fn problem(&self, uri: &Uri) -> Option<String> {
+        let given = query_names(uri);
+        let unknown = given.iter().find(|name| !self.names.contains(name))?;
+        let known =
+            self.names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+        let known = if known.is_empty() { "nothing".to_owned() } else { known };
+        Some(format!("unknown field `{unknown}`, the query may have {known}"))
+    }
+}
+
+/// The names of what a query says.
+pub(super) fn query_names(uri: &Uri) -> Vec<String> {
+    let pairs = Query::<Vec<(String, String)>>::try_from_uri(uri);
+    pairs.map(|Query(pairs)| pairs.into_iter().map(|(name, _)| name).collect()).unwrap_or_default()
+}
+
 impl FromRequestParts<Arc<Gateway>> for Asked {
-    type Rejection = Infallible;
+    type Rejection = Response;
 
     async fn from_request_parts(
         parts: &mut Parts,
         gateway: &Arc<Gateway>,
-    ) -> Result<Self, Infallible> {
-        Ok(Self::of(gateway, parts))
+    ) -> Result<Self, Response> {
+        let asked = Self::of(gateway, parts);
+        match parts.extensions.get::<KnownQuery>() {
+            Some(known) if !known.needs_token => asked.with_known_query(parts),
+            _ => Ok(asked),
+        }
     }
 }
 

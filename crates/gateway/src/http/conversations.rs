@@ -51,12 +51,14 @@ pub(super) fn paths(paths: &mut Paths) {
 }
 
 #[derive(Deserialize, IntoParams, ToSchema)]
+#[serde(deny_unknown_fields)]
 struct ListParams {
     #[serde(default)]
     with_last_message: bool,
-    /// How many at most: 1 to 100 of the list, 1 to 1,000 of all.
-    #[param(minimum = 1, maximum = 1000)]
-    #[schema(minimum = 1, maximum = 1000)]
+    /// How many at most: up to 100 of the list, 1,000 of all; more is cut to that. 0 is the
+    /// default: 20 of the list, 1,000 of all.
+    #[param(minimum = 0)]
+    #[schema(minimum = 0)]
     limit: Option<usize>,
     /// With the two others, `next_cursor` of the page before.
     cursor_updated_at: Option<u64>,
@@ -73,7 +75,7 @@ impl ListParams {
         usual: usize,
         most: usize,
     ) -> Result<Conversations, Error> {
-        let limit = limit(self.limit, usual, most)?;
+        let limit = limit(self.limit, usual, most);
         let last = self.cursor_conversation_id.as_deref().map(ConversationId::parse).transpose()?;
         let after = after(self.cursor_updated_at, last, self.cursor_pinned)?;
         let (page, next) = listing::list(chat, caller, Which::All, after, limit).await?;
@@ -134,6 +136,7 @@ async fn info(
 }
 
 #[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 struct MarkReadBody {
     conversation_id: String,
     /// The last message you have read; beyond the end is the end.
@@ -163,6 +166,7 @@ struct UpdateParams {
 }
 
 #[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 struct SettingsBody {
     /// Here or in the query.
     conversation_id: Option<String>,
@@ -191,6 +195,7 @@ async fn update(
 }
 
 #[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 struct DeleteBody {
     conversation_id: String,
 }

@@ -5,6 +5,7 @@ use nexo_chat::Reason;
 use nexo_wire::shapes;
 use serde_json::{Map, Value, json};
 
+use super::flat::flatten;
 use super::refusals;
 use super::told::{Named, Told};
 
@@ -31,8 +32,9 @@ impl Document {
         summary: &str,
         told: Told,
     ) {
-        let success = json!({ "$ref": "#/components/schemas/Success" });
-        let form = json!({ "allOf": [success, told.success] });
+        let (name, fields) = told.success;
+        let form = json!({ "$ref": format!("#/components/schemas/{name}") });
+        self.name(&name, refusals::success(&fields));
         let mut operation = json!({ "responses": { "200": answer("It worked.", &form) } });
         if !told.parameters.is_empty() {
             operation["parameters"] = json!(told.parameters);
@@ -45,7 +47,7 @@ impl Document {
             operation["security"] = json!([{ scheme: [] }]);
         }
         for named in &told.schemas {
-            self.name(named);
+            self.name(&named.name, form_of(named));
         }
         self.put(method, path, group, summary, &told.reasons, operation);
     }
@@ -84,19 +86,16 @@ impl Document {
     }
 
     /// A form that operations speak of by name. One name is one form.
-    fn name(&mut self, named: &Named) {
-        let mut form = json!(named.schema);
-        if named.is_said {
-            shapes::without_null(&mut form);
-        }
-        let known = self.schemas.entry(&named.name).or_insert_with(|| form.clone());
-        assert!(*known == form, "two forms are called {}", named.name);
+    fn name(&mut self, name: &str, form: Value) {
+        let known = self.schemas.entry(name).or_insert_with(|| form.clone());
+        assert!(*known == form, "two forms are called {name}");
     }
 
     /// The whole document.
     pub(super) fn finish(self, version: &str) -> Value {
         let mut schemas = self.schemas;
         schemas.extend(refusals::envelopes());
+        flatten(&mut schemas);
         json!({
             "openapi": "3.1.0",
             "info": {
@@ -105,7 +104,8 @@ impl Document {
                 "description": "A self-hosted chat server. Every answer is an envelope `{code, message, \
                     data, request_id}` with a real status; a refusal has a `reason` instead of data. \
                     `request_id` is also the header `x-request-id`, of every answer; a request may \
-                    bring its own. Unknown fields are ignored in requests and may appear in answers.",
+                    bring its own. A request with a field that nobody reads is refused \
+                    (`invalid_param`, naming it); unknown fields may appear in answers.",
                 "license": { "name": "Apache-2.0", "identifier": "Apache-2.0" },
             },
             "servers": [{ "url": "/" }],
@@ -127,6 +127,18 @@ impl Document {
             },
         })
     }
+}
+
+/// A form as the document has it.
+fn form_of(named: &Named) -> Value {
+    let mut form = json!(named.schema);
+    if named.is_said {
+        shapes::without_null(&mut form);
+    } else if form["type"] == "object" {
+        let is_strict = form["additionalProperties"] == false;
+        assert!(is_strict, "{} would ignore a field that nobody reads", named.name);
+    }
+    form
 }
 
 /// An answer in JSON.

@@ -45,6 +45,7 @@ pub(super) fn paths(paths: &mut Paths) {
 }
 
 #[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 struct JoinBody {
     /// The group, or else its code.
     group_id: Option<String>,
@@ -78,7 +79,8 @@ struct RequestsParams {
     group_id: Option<String>,
     /// `next_cursor` of the page before.
     cursor: Option<String>,
-    #[param(minimum = 1, maximum = 1000, default = 100)]
+    /// How many at most: up to 1,000, more is cut to that; 0 is the default.
+    #[param(minimum = 0, default = 100)]
     limit: Option<usize>,
 }
 
@@ -90,7 +92,7 @@ async fn requests(
 ) -> Answer<GroupPage<JoinRequestInfo>> {
     let found = async {
         let id = group_id(params.group_id.as_deref())?;
-        let limit = limit(params.limit, 100, 1000)?;
+        let limit = limit(params.limit, 100, 1000);
         let after = cursor(params.cursor.as_deref(), UserId::parse)?;
         let page = group::requests(&gateway.chat, &caller, &id, after.as_ref(), limit).await?;
         let last = page.items.last().map(|request| request.user.to_string());
@@ -105,6 +107,7 @@ async fn requests(
 }
 
 #[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 struct DecideBody {
     /// The request, or else the group and who waits.
     request_id: Option<String>,

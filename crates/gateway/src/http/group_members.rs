@@ -64,7 +64,8 @@ struct MembersParams {
     group_id: Option<String>,
     /// `next_cursor` of the page before.
     cursor: Option<String>,
-    #[param(minimum = 1, maximum = 1000, default = 100)]
+    /// How many at most: up to 1,000, more is cut to that; 0 is the default.
+    #[param(minimum = 0, default = 100)]
     limit: Option<usize>,
 }
 
@@ -77,7 +78,7 @@ async fn members(
     let found = async {
         let chat = &gateway.chat;
         let id = group_id(params.group_id.as_deref())?;
-        let limit = limit(params.limit, 100, 1000)?;
+        let limit = limit(params.limit, 100, 1000);
         let after = cursor(params.cursor.as_deref(), UserId::parse)?;
         let (group, page) = group::members(chat, &caller, &id, after.as_ref(), limit).await?;
         let end = page.items.last().map(|member| member.user.to_string());
@@ -116,6 +117,7 @@ async fn member(
 }
 
 #[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 struct InviteBody {
     #[schema(value_type = String)]
     group_id: Option<String>,
@@ -154,6 +156,7 @@ async fn leave(
 
 /// A request about one person of a group.
 #[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 struct TargetBody {
     #[schema(value_type = String)]
     group_id: Option<String>,
@@ -211,9 +214,11 @@ impl GivenRole {
 }
 
 #[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 struct RoleBody {
-    #[serde(flatten)]
-    target: TargetBody,
+    #[schema(value_type = String)]
+    group_id: Option<String>,
+    user_id: String,
     /// 0 or `member`, 1 or `admin`.
     role: GivenRole,
 }
@@ -225,16 +230,20 @@ async fn set_role(
     Body(body): Body<RoleBody>,
 ) -> Answer<Nothing> {
     let set = async {
-        let role = body.role.read()?;
-        body.target.act(&gateway.chat, &caller, |user| GroupAct::SetRole(user, role)).await
+        let RoleBody { group_id, user_id, role } = body;
+        let role = role.read()?;
+        let target = TargetBody { group_id, user_id };
+        target.act(&gateway.chat, &caller, |user| GroupAct::SetRole(user, role)).await
     };
     asked.answer(set.await.map(|_| Nothing))
 }
 
 #[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 struct MuteBody {
-    #[serde(flatten)]
-    target: TargetBody,
+    #[schema(value_type = String)]
+    group_id: Option<String>,
+    user_id: String,
     /// Up to a year; -1 is for ever, 0 ends it.
     #[schema(minimum = -1, maximum = 31_536_000)]
     seconds: i64,
@@ -247,8 +256,10 @@ async fn mute(
     Body(body): Body<MuteBody>,
 ) -> Answer<Nothing> {
     let muted = async {
-        let until = muted_until(body.seconds, gateway.chat.clock.now())?;
-        body.target.act(&gateway.chat, &caller, |user| GroupAct::Mute(user, until)).await
+        let MuteBody { group_id, user_id, seconds } = body;
+        let until = muted_until(seconds, gateway.chat.clock.now())?;
+        let target = TargetBody { group_id, user_id };
+        target.act(&gateway.chat, &caller, |user| GroupAct::Mute(user, until)).await
     };
     asked.answer(muted.await.map(|_| Nothing))
 }

@@ -36,7 +36,8 @@ pub(super) fn paths(paths: &mut Paths) {
 struct CursorParams {
     #[param(value_type = String)]
     group_id: Option<String>,
-    #[param(minimum = 1, maximum = 100, default = 20)]
+    /// How many at most: up to 100, more is cut to that; 0 is the default.
+    #[param(minimum = 0, default = 20)]
     limit: Option<usize>,
     last_seq: Option<u64>,
 }
@@ -48,7 +49,7 @@ async fn cursor(
     Params(params): Params<CursorParams>,
 ) -> Answers<MessageEntity> {
     let found = async {
-        let limit = limit(params.limit, 20, 100)?;
+        let limit = limit(params.limit, 20, 100);
         let id = group_id(params.group_id.as_deref())?;
         let conversation = group::conversation(&gateway.chat, &caller, &id).await?;
         let before = params.last_seq.map(Seq);
@@ -62,7 +63,8 @@ async fn cursor(
 struct SinceParams {
     #[param(value_type = String)]
     group_id: Option<String>,
-    #[param(minimum = 1, maximum = 200, default = 50)]
+    /// How many at most: up to 200, more is cut to that; 0 is the default.
+    #[param(minimum = 0, default = 50)]
     limit: Option<usize>,
     #[serde(default)]
     since_seq: u64,
@@ -75,7 +77,7 @@ async fn since(
     Params(params): Params<SinceParams>,
 ) -> Answers<MessageEntity> {
     let found = async {
-        let limit = limit(params.limit, 50, 200)?;
+        let limit = limit(params.limit, 50, 200);
         let id = group_id(params.group_id.as_deref())?;
         let conversation = group::conversation(&gateway.chat, &caller, &id).await?;
         read::since(&gateway.chat, &caller, &conversation, Seq(params.since_seq), limit).await
@@ -86,7 +88,8 @@ async fn since(
 #[derive(Deserialize, IntoParams)]
 #[serde(rename_all = "camelCase")]
 struct ConversationParams {
-    #[param(minimum = 1, maximum = 100, default = 20)]
+    /// How many at most: up to 100, more is cut to that; 0 is the default.
+    #[param(minimum = 0, default = 20)]
     limit: Option<usize>,
     /// With `lastId`, the last line of the page before.
     last_updated_at: Option<u64>,
@@ -106,7 +109,7 @@ async fn conversations(
     Params(params): Params<ConversationParams>,
 ) -> Answers<GroupLine> {
     let found = async {
-        let limit = limit(params.limit, 20, 100)?;
+        let limit = limit(params.limit, 20, 100);
         let last = params.last_id.as_deref().map(last_line).transpose()?;
         let after = after(params.last_updated_at, last, None)?;
         let which = Which::Groups;

@@ -65,6 +65,7 @@ fn read_history(word: Option<&str>) -> Result<Option<History>, Reason> {
 }
 
 #[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 #[schema(example = json!({ "name": "Friends", "member_ids": ["bob"] }))]
 struct CreateGroupBody {
     #[serde(default)]
@@ -139,7 +140,8 @@ async fn info(
 struct JoinedParams {
     /// `next_cursor` of the page before.
     cursor: Option<String>,
-    #[param(minimum = 1, maximum = 1000, default = 100)]
+    /// How many at most: up to 1,000, more is cut to that; 0 is the default.
+    #[param(minimum = 0, default = 100)]
     limit: Option<usize>,
 }
 
@@ -150,7 +152,7 @@ async fn joined(
     Params(params): Params<JoinedParams>,
 ) -> Answer<GroupPage<GroupInfo>> {
     let found = async {
-        let limit = limit(params.limit, 100, 1000)?;
+        let limit = limit(params.limit, 100, 1000);
         let after = cursor(params.cursor.as_deref(), GroupId::parse)?;
         let page = group::joined(&gateway.chat, &caller, after.as_ref(), limit).await?;
         let end = page.items.last().map(|group| group.id.to_string());
@@ -165,6 +167,7 @@ async fn joined(
 }
 
 #[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 struct UpdateGroupBody {
     #[schema(value_type = String)]
     group_id: Option<String>,
@@ -206,6 +209,7 @@ async fn update(
 
 /// A request that only names a group.
 #[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub(super) struct GroupBody {
     #[schema(value_type = String)]
     group_id: Option<String>,
@@ -225,9 +229,10 @@ impl GroupBody {
 }
 
 #[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 struct MuteAllBody {
-    #[serde(flatten)]
-    group: GroupBody,
+    #[schema(value_type = String)]
+    group_id: Option<String>,
     on: bool,
 }
 
@@ -237,7 +242,8 @@ async fn mute_all(
     Authenticated(caller): Authenticated,
     Body(body): Body<MuteAllBody>,
 ) -> Answer<Nothing> {
-    let muted = body.group.act(&gateway.chat, &caller, GroupAct::MuteAll(body.on)).await;
+    let MuteAllBody { group_id, on } = body;
+    let muted = GroupBody { group_id }.act(&gateway.chat, &caller, GroupAct::MuteAll(on)).await;
     asked.answer(muted.map(|_| Nothing))
 }
 

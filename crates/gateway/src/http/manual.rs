@@ -59,7 +59,10 @@ where
         ("token", "The access token. With `send_id` it makes this the numbered dialect."),
         ("send_id", "Whose token it is."),
         ("platform_id", "The device's kind, if it is to be checked."),
+        ("operation_id", "Repeated by the answer to `is_msg_resp`."),
         ("sdk_type", "`js` for nested objects instead of base64."),
+        ("is_msg_resp", "`true` to hear as a frame whether the connection was accepted."),
+        ("v", "All of these as JSON, or base64 of it; or 1, the version."),
     ];
     let parameters = numbered.map(|(name, description)| {
         let form = json!({ "type": if name == "platform_id" { "integer" } else { "string" } });

@@ -69,6 +69,7 @@ pub(super) fn paths(paths: &mut Paths) {
 }
 
 #[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 struct RecallBody {
     server_msg_id: String,
 }
@@ -88,6 +89,7 @@ async fn recall(
 }
 
 #[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 #[schema(example = json!({
     "client_msg_id": "1", "session_type": 1, "recv_id": "bob", "msg_type": 1, "content": { "text": "Hello" },
 }))]
@@ -104,6 +106,8 @@ struct SendBody {
     msg_type: i32,
     /// Exactly one field, named after the type: `text`, `image`, `video`, `audio`, `file` or `custom`.
     content: BTreeMap<String, String>,
+    /// Your app's own options, strings under names; the server carries them along.
+    extra: Option<BTreeMap<String, String>>,
     /// User ids, or `@all` by owner and admins.
     #[serde(default)]
     mentions: Vec<String>,
@@ -127,6 +131,7 @@ impl SendBody {
         let to = self.target()?;
         let client_id = ClientMsgId::parse(&self.client_msg_id)?;
         let mut content = snake::content(self.msg_type, self.content)?;
+        content.extra = self.extra.unwrap_or_default();
         mentions::mention(&mut content, self.mentions.iter().map(String::as_str))?;
         let reply_to = mentions::answered(self.reply_to_server_msg_id.as_deref())?;
         Ok(Outgoing { to, client_id, content, reply_to, marks_read })
@@ -184,7 +189,8 @@ struct PullParams {
     /// Zero is the end.
     #[serde(default)]
     end_seq: u64,
-    #[param(minimum = 1, maximum = 100, default = 100)]
+    /// How many at most: up to 100, more is cut to that; 0 is the default.
+    #[param(minimum = 0, default = 100)]
     limit: Option<usize>,
 }
 
@@ -196,7 +202,7 @@ async fn pull(
 ) -> Answer<Pulled> {
     let found = async {
         let conversation = ConversationId::parse(&params.conversation_id)?;
-        let limit = limit(params.limit, 100, 100)?;
+        let limit = limit(params.limit, 100, 100);
         let end = if params.end_seq == 0 { u64::MAX } else { params.end_seq };
         let range = Seq(params.begin_seq)..=Seq(end);
         let (page, max_seq) =
@@ -231,7 +237,8 @@ struct ReadersParams {
     server_msg_id: String,
     /// `next_cursor` of the page before.
     cursor: Option<String>,
-    #[param(minimum = 1, maximum = 200, default = 100)]
+    /// How many at most: up to 200, more is cut to that; 0 is the default.
+    #[param(minimum = 0, default = 100)]
     limit: Option<usize>,
 }
 
@@ -243,7 +250,7 @@ async fn readers(
 ) -> Answer<Readers> {
     let found = async {
         let id = MessageId::parse(&params.server_msg_id)?;
-        let limit = limit(params.limit, 100, 200)?;
+        let limit = limit(params.limit, 100, 200);
         let after = cursor(params.cursor.as_deref(), UserId::parse)?;
         let (page, next) = read::readers(&gateway.chat, &caller, id, after.as_ref(), limit).await?;
         Ok::<_, Error>(Readers {
@@ -260,7 +267,8 @@ struct MentionsParams {
     conversation_id: String,
     #[serde(default)]
     begin_seq: u64,
-    #[param(minimum = 1, maximum = 1000, default = 100)]
+    /// How many at most: up to 1,000, more is cut to that; 0 is the default.
+    #[param(minimum = 0, default = 100)]
     limit: Option<usize>,
 }
 
@@ -273,7 +281,7 @@ async fn mentioned(
 ) -> Answer<Mentioned> {
     let found = async {
         let conversation = ConversationId::parse(&params.conversation_id)?;
-        let limit = limit(params.limit, 100, 1000)?;
+        let limit = limit(params.limit, 100, 1000);
         let from = Seq(params.begin_seq);
         let page = read::mentions(&gateway.chat, &caller, &conversation, from, limit).await?;
         Ok::<_, Error>(Mentioned::new(&page.items, page.has_more))

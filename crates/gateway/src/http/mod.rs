@@ -6,6 +6,7 @@ mod answer;
 mod conversations;
 mod cors;
 mod document;
+mod flat;
 mod group_joining;
 mod group_members;
 mod group_reading;

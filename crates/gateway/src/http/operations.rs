@@ -136,10 +136,11 @@ impl FromRequestParts<Arc<Gateway>> for Operator {
         parts: &mut Parts,
         gateway: &Arc<Gateway>,
     ) -> Result<Self, Response> {
+        let asked = Asked::of(gateway, parts);
         if is_operator(gateway.options.system_token.as_ref(), parts) {
-            return Ok(Self);
+            return asked.with_known_query(parts).map(|_| Self);
         }
-        Err(Asked::of(gateway, parts).refuse(Reason::Unauthorized))
+        Err(asked.refuse(Reason::Unauthorized))
     }
 }
 

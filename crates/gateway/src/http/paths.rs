@@ -3,15 +3,16 @@
 use std::future::ready;
 use std::sync::Arc;
 
-use axum::Router;
 use axum::handler::Handler;
 use axum::http::Method;
 use axum::middleware::map_response;
 use axum::response::Response;
 use axum::routing::{MethodFilter, on};
+use axum::{Extension, Router};
 use nexo_chat::Reason;
 use serde_json::Value;
 
+use super::answer::KnownQuery;
 use super::document::Document;
 use super::told::{Tells, Told};
 use crate::gateway::Gateway;
@@ -62,12 +63,15 @@ impl Paths {
         let mut told = Told { has_body: *method != Method::GET, ..Told::default() };
         H::tell(&mut told);
         told.reasons.extend(reasons.concat());
-        told.reasons.extend([Reason::ServerBusy, Reason::InternalError]);
-        self.route(method, path, handler, &told.reasons);
+        told.reasons.extend([Reason::InvalidParam, Reason::ServerBusy, Reason::InternalError]);
+        let query = told.parameters.iter().filter_map(|it| it["name"].as_str().map(str::to_owned));
+        let query = KnownQuery { names: query.collect(), needs_token: told.security.is_some() };
+        self.route(method, path, handler, &told.reasons, Some(query));
         self.document.add(method, path, self.group, summary, told);
     }
 
-    /// A path that answers with no envelope unless it refuses, so somebody has to say with what.
+    /// A path that answers with no envelope unless it refuses, so somebody has to say with what. Its
+    /// query is its own: pages and probes are asked with anything.
     pub(super) fn plain<H, T>(
         &mut self,
         path: &'static str,
@@ -79,17 +83,26 @@ impl Paths {
         H: Handler<T, Arc<Gateway>>,
         T: 'static,
     {
-        self.route(&Method::GET, path, handler, reasons);
+        self.route(&Method::GET, path, handler, reasons, None);
         self.document.add_plain(path, self.group, summary, reasons, operation);
     }
 
-    fn route<H, T>(&mut self, method: &Method, path: &'static str, handler: H, reasons: &[Reason])
-    where
+    fn route<H, T>(
+        &mut self,
+        method: &Method,
+        path: &'static str,
+        handler: H,
+        reasons: &[Reason],
+        query: Option<KnownQuery>,
+    ) where
         H: Handler<T, Arc<Gateway>>,
         T: 'static,
     {
         let filter = MethodFilter::try_from(method.clone()).expect("a method of HTTP");
         let mut route = on(filter, handler);
+        if let Some(known) = query {
+            route = route.layer(Extension(known));
+        }
         // Tests ask the debug build: there, a refusal that is not in the document stands out.
         if cfg!(debug_assertions) {
             let reasons = reasons.to_vec();

@@ -40,12 +40,9 @@ pub(super) fn paths(paths: &mut Paths) {
     }
 }
 
-/// A page size within its bounds; anything else is refused, not bent.
-pub(super) fn limit(asked: Option<usize>, usual: usize, most: usize) -> Result<usize, Reason> {
-    match asked.unwrap_or(usual) {
-        limit if (1..=most).contains(&limit) => Ok(limit),
-        _ => Err(Reason::InvalidParam),
-    }
+/// A page size within its bounds: zero is the usual one, and more than can be is cut.
+pub(super) fn limit(asked: Option<usize>, usual: usize, most: usize) -> usize {
+    asked.filter(|limit| *limit > 0).map_or(usual, |limit| limit.min(most))
 }
 
 /// Where a page of the conversation list begins: its last line is named whole or not at all.
@@ -72,7 +69,8 @@ fn with_peer(caller: &Caller, peer: &str) -> Result<ConversationId, Reason> {
 #[serde(rename_all = "camelCase")]
 struct CursorParams {
     peer_user_id: String,
-    #[param(minimum = 1, maximum = 100, default = 20)]
+    /// How many at most: up to 100, more is cut to that; 0 is the default.
+    #[param(minimum = 0, default = 20)]
     limit: Option<usize>,
     last_seq: Option<u64>,
 }
@@ -85,7 +83,7 @@ async fn cursor(
 ) -> Answers<MessageEntity> {
     let found = async {
         let conversation = with_peer(&caller, &params.peer_user_id)?;
-        let limit = limit(params.limit, 20, 100)?;
+        let limit = limit(params.limit, 20, 100);
         let before = params.last_seq.map(Seq);
         read::history(&gateway.chat, &caller, &conversation, before, limit).await
     };
@@ -96,7 +94,8 @@ async fn cursor(
 #[serde(rename_all = "camelCase")]
 struct SinceParams {
     peer_user_id: String,
-    #[param(minimum = 1, maximum = 200, default = 50)]
+    /// How many at most: up to 200, more is cut to that; 0 is the default.
+    #[param(minimum = 0, default = 50)]
     limit: Option<usize>,
     #[serde(default)]
     since_seq: u64,
@@ -110,7 +109,7 @@ async fn since(
 ) -> Answers<MessageEntity> {
     let found = async {
         let conversation = with_peer(&caller, &params.peer_user_id)?;
-        let limit = limit(params.limit, 50, 200)?;
+        let limit = limit(params.limit, 50, 200);
         read::since(&gateway.chat, &caller, &conversation, Seq(params.since_seq), limit).await
     };
     asked.list(found.await, |it| Some(MessageEntity::from(&**it)))
@@ -119,7 +118,8 @@ async fn since(
 #[derive(Deserialize, IntoParams)]
 #[serde(rename_all = "camelCase")]
 struct ConversationParams {
-    #[param(minimum = 1, maximum = 100, default = 20)]
+    /// How many at most: up to 100, more is cut to that; 0 is the default.
+    #[param(minimum = 0, default = 20)]
     limit: Option<usize>,
     /// With `lastId`, the last line of the page before.
     last_updated_at: Option<u64>,
@@ -133,7 +133,7 @@ async fn conversations(
     Params(params): Params<ConversationParams>,
 ) -> Answers<ConversationLine> {
     let found = async {
-        let limit = limit(params.limit, 20, 100)?;
+        let limit = limit(params.limit, 20, 100);
         let last = params.last_id.as_deref().map(ConversationId::parse).transpose()?;
         let after = after(params.last_updated_at, last, None)?;
         let which = Which::Private;
@@ -170,7 +170,8 @@ struct ChangesParams {
     conversation_id: String,
     #[serde(default)]
     since: u64,
-    #[param(minimum = 1, maximum = 200, default = 100)]
+    /// How many at most: up to 200, more is cut to that; 0 is the default.
+    #[param(minimum = 0, default = 100)]
     limit: Option<usize>,
 }
 
@@ -182,7 +183,7 @@ async fn changes(
 ) -> Answers<ChangeEntity> {
     let found = async {
         let conversation = ConversationId::parse(&params.conversation_id)?;
-        let limit = limit(params.limit, 100, 200)?;
+        let limit = limit(params.limit, 100, 200);
         recall::changes(&gateway.chat, &caller, &conversation, Seq(params.since), limit).await
     };
     asked.list(found.await, |change| Some(ChangeEntity::from(change)))
@@ -190,7 +191,8 @@ async fn changes(
 
 #[derive(Deserialize, IntoParams)]
 struct HeadsParams {
-    #[param(minimum = 1, maximum = 1000, default = 200)]
+    /// How many at most: up to 1,000, more is cut to that; 0 is the default.
+    #[param(minimum = 0, default = 200)]
     limit: Option<usize>,
     /// `next_cursor` of the page before.
     cursor: Option<String>,
@@ -203,7 +205,7 @@ async fn heads(
     Params(params): Params<HeadsParams>,
 ) -> Answer<Heads> {
     let found = async {
-        let limit = limit(params.limit, 200, 1000)?;
+        let limit = limit(params.limit, 200, 1000);
         let after = params.cursor.as_deref().map(ConversationId::parse).transpose()?;
         let page = sync::heads(&gateway.chat, &caller, after.as_ref(), limit).await?;
         let last = page.items.last().map(|standing| standing.conversation.to_string());

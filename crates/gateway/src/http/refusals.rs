@@ -21,21 +21,31 @@ const COMMON: [(&str, &[Reason]); 6] = [
     ("Busy", &[Reason::ServerBusy]),
 ];
 
-/// The envelopes: what all answers have, and what refusals have.
+fn request_id() -> Value {
+    json!({ "type": "string", "description": "Names this request in the server's log." })
+}
+
+/// The envelope of what worked, with these fields beside what all have.
+pub(super) fn success(fields: &Value) -> Value {
+    let mut properties = json!({
+        "code": { "type": "integer", "const": 0 },
+        "message": { "type": "string", "const": "ok" },
+        "request_id": request_id(),
+    });
+    let mut required = vec!["code", "message", "request_id"];
+    for (name, field) in fields.as_object().into_iter().flatten() {
+        properties[name] = field.clone();
+        required.push(name);
+    }
+    json!({ "type": "object", "properties": properties, "required": required })
+}
+
+/// The envelope of what did not work.
 pub(super) fn envelopes() -> Map<String, Value> {
-    let name =
-        json!({ "type": "string", "description": "Names this request in the server's log." });
+    let name = request_id();
     let text = json!({ "type": "string", "description": "What went wrong, in words." });
     let code = "The reason's number; the same for reasons of one kind.";
     let forms = json!({
-        "Success": {
-            "type": "object",
-            "description": "The envelope of what worked; `data` is beside this.",
-            "required": ["code", "message", "request_id"],
-            "properties": {
-                "code": { "const": 0 }, "message": { "const": "ok" }, "request_id": name,
-            },
-        },
         "Refusal": {
             "type": "object",
             "description": "The envelope of what did not work.",
@@ -79,13 +89,9 @@ fn response(reasons: &[Reason]) -> Value {
     let told = |reason: &Reason| format!("`{}`: {reason}", codes::row(*reason).typed);
     let description = reasons.iter().map(told).collect::<Vec<_>>().join("; ");
     let words: Vec<&str> = reasons.iter().map(|reason| codes::row(*reason).typed).collect();
-    let mut response = answer(
-        &format!("{description}."),
-        &json!({ "allOf": [
-            { "$ref": "#/components/schemas/Refusal" },
-            { "properties": { "reason": { "enum": words } } },
-        ] }),
-    );
+    let refusal = json!({ "$ref": "#/components/schemas/Refusal" });
+    let mut response = answer(&format!("{description}."), &refusal);
+    response["x-reasons"] = json!(words);
     let status = reasons.first().map_or(0, |reason| codes::row(*reason).http);
     if matches!(status, 429 | 503) {
         response["headers"] = json!({ "retry-after": {

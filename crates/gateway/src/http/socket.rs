@@ -6,11 +6,9 @@ use axum::Extension;
 use axum::extract::{Query, State, WebSocketUpgrade};
 use axum::http::{HeaderMap, Uri, header};
 use axum::response::Response;
-use nexo_chat::ids::Platform;
 use nexo_chat::model::Caller;
 use nexo_chat::{Reason, auth};
-use nexo_wire::dialect::Dialect;
-use serde::Deserialize;
+use nexo_wire::numbered::{self, Handshake};
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::answer::Asked;
@@ -23,34 +21,25 @@ const READ_BYTES: usize = 2 * 1024;
 /// Bytes collected before they are written, unless there is nothing more to write.
 const WRITE_BYTES: usize = 4 * 1024;
 
-/// What document 003's clients say at the handshake.
-#[derive(Deserialize)]
-struct Named {
-    token: Option<String>,
-    send_id: Option<String>,
-    platform_id: Option<i32>,
-    sdk_type: Option<String>,
-}
-
 /// Who opens a socket, and how it speaks, if the handshake says so.
-async fn named(gateway: &Gateway, uri: &Uri) -> Result<Option<(Caller, Dialect)>, Reason> {
-    let Ok(Query(named)) = Query::<Named>::try_from_uri(uri) else {
+fn named(uri: &Uri) -> Result<Option<Handshake>, Reason> {
+    let Ok(Query(query)) = Query::<numbered::Query>::try_from_uri(uri) else {
         return Err(Reason::InvalidParam);
     };
-    let (token, send_id) = match (named.token, named.send_id) {
-        (Some(token), Some(send_id)) => (token, send_id),
-        (None, None) => return Ok(None),
-        _ => return Err(Reason::InvalidParam),
-    };
-    let nested = named.sdk_type.is_some_and(|sdk| sdk.eq_ignore_ascii_case("js"));
-    let caller = auth::authenticate(&gateway.chat, &token).await.map_err(|it| it.reason())?;
-    if caller.user.as_str() != send_id {
+    query.read()
+}
+
+/// Checks that token, sender and device belong together.
+async fn known(gateway: &Gateway, handshake: &Handshake) -> Result<Caller, Reason> {
+    let caller = auth::authenticate(&gateway.chat, &handshake.token).await;
+    let caller = caller.map_err(|error| error.reason())?;
+    if caller.user.as_str() != handshake.send_id {
         return Err(Reason::ReauthUidMismatch);
     }
-    if named.platform_id.is_some_and(|platform| caller.platform != Platform(platform)) {
+    if handshake.platform.is_some_and(|platform| caller.platform != platform) {
         return Err(Reason::InvalidToken);
     }
-    Ok(Some((caller, Dialect::Numbered { nested })))
+    Ok(caller)
 }
 
 pub(super) async fn upgrade(
@@ -68,13 +57,16 @@ pub(super) async fn upgrade(
         return asked.refuse(Reason::ShuttingDown);
     }
     let Ok(upgrade) = upgrade else { return asked.refuse(Reason::InvalidParam) };
-    let known = match named(&gateway, &uri).await {
-        Ok(known) => known,
+    let arrival = match named(&uri) {
         Err(reason) => return asked.refuse(reason),
-    };
-    let arrival = match known {
-        Some((caller, dialect)) => Arrival::Known(caller, dialect),
-        None => Arrival::Unknown(asked.from),
+        Ok(None) => Arrival::Unknown(asked.from),
+        Ok(Some(handshake)) => match (known(&gateway, &handshake).await, handshake.answer) {
+            (Ok(caller), answer) => {
+                Arrival::Known(caller, handshake.dialect, answer.unwrap_or_default())
+            }
+            (Err(reason), Some(answer)) => Arrival::Refused(reason, handshake.dialect, answer),
+            (Err(reason), None) => return asked.refuse(reason),
+        },
     };
     upgrade
         .read_buffer_size(READ_BYTES)

@@ -10,9 +10,10 @@ use axum::response::Response;
 use bytes::Bytes;
 use nexo_chat::model::Caller;
 use nexo_chat::{Error, Reason, auth};
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use super::answer::Asked;
+use super::answer::{Asked, query_names};
 use crate::gateway::Gateway;
 
 /// Who asks, proven by their access token.
@@ -31,7 +32,11 @@ impl FromRequestParts<Arc<Gateway>> for Authenticated {
             gateway.chat.count_request(&caller)?;
             Ok::<_, Error>(Self(caller))
         };
-        known.await.map_err(|error| Asked::of(gateway, parts).fail(&error))
+        let asked = Asked::of(gateway, parts);
+        match known.await {
+            Ok(known) => asked.with_known_query(parts).map(|_| known),
+            Err(error) => Err(asked.fail(&error)),
+        }
     }
 }
 
@@ -99,7 +104,34 @@ impl<T: DeserializeOwned> FromRequest<Arc<Gateway>> for Given<T> {
             let Params(params) = Params::from_request_parts(&mut parts, gateway).await?;
             return Ok(Self(params));
         }
+        if let Some(name) = query_names(&parts.uri).first() {
+            let detail = format!("unknown field `{name}` in the query of a request with a body");
+            let asked = Asked::of(gateway, &parts);
+            return Err(asked.refuse_with(Reason::InvalidParam, Some(&detail)));
+        }
         from_json(&bytes).map(Self).map_err(|wrong| wrong.told(Asked::of(gateway, &parts)))
+    }
+}
+
+/// No body, or an object with nothing in it: some clients always send one.
+pub(super) struct NoBody;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Nothing {}
+
+impl FromRequest<Arc<Gateway>> for NoBody {
+    type Rejection = Response;
+
+    async fn from_request(request: Request, gateway: &Arc<Gateway>) -> Result<Self, Response> {
+        let (parts, body) = request.into_parts();
+        let bytes = read_body(body, gateway).await;
+        let bytes = bytes.map_err(|reason| Asked::of(gateway, &parts).refuse(reason))?;
+        if !bytes.is_empty() {
+            let nothing = from_json::<Nothing>(&bytes);
+            nothing.map_err(|wrong| wrong.told(Asked::of(gateway, &parts)))?;
+        }
+        Ok(Self)
     }
 }
 

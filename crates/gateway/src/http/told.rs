@@ -13,7 +13,7 @@ use utoipa::{IntoParams, ToSchema};
 
 use super::answer::{Answer, Answers, Asked};
 use super::operations::Operator;
-use super::taken::{Authenticated, Body, Given, Params};
+use super::taken::{Authenticated, Body, Given, NoBody, Params};
 use crate::gateway::Gateway;
 
 /// An operation, as far as it is known.
@@ -26,8 +26,8 @@ pub(super) struct Told {
     pub(super) body: Option<(Value, bool)>,
     /// The kind of token it needs.
     pub(super) security: Option<&'static str>,
-    /// The envelope of a success, beside what all have.
-    pub(super) success: Value,
+    /// What the envelope of a success is called, and what it has beside what all have.
+    pub(super) success: (String, Value),
     /// What it may be refused for.
     pub(super) reasons: Vec<Reason>,
     /// The forms it speaks of by name.
@@ -42,17 +42,16 @@ pub(super) struct Named {
 }
 
 impl Told {
-    /// A form, by its name if it has one of its own.
+    /// A form, by its name unless it is a list.
     fn form<T: ToSchema>(&mut self, is_said: bool) -> Value {
         let mut found = Vec::new();
         T::schemas(&mut found);
-        let is_own = !std::any::type_name::<T>().contains('<');
-        let name = T::name().into_owned();
-        let form = if is_own {
+        let name = name_of(std::any::type_name::<T>());
+        let form = if name.ends_with(LIST) {
+            json!(T::schema())
+        } else {
             found.push((name.clone(), T::schema()));
             json!({ "$ref": format!("#/components/schemas/{name}") })
-        } else {
-            json!(T::schema())
         };
         let named = |(name, schema)| Named { name, schema, is_said };
         self.schemas.extend(found.into_iter().map(named));
@@ -67,6 +66,10 @@ impl Told {
 
     fn body<T: ToSchema>(&mut self, is_needed: bool) {
         self.body = Some((self.form::<T>(false), is_needed));
+        self.reads_body();
+    }
+
+    fn reads_body(&mut self) {
         self.reasons.extend([
             Reason::BadJson,
             Reason::InvalidParam,
@@ -74,6 +77,18 @@ impl Told {
             Reason::IdleTimeout,
         ]);
     }
+}
+
+/// How the name of a list ends.
+const LIST: &str = "List";
+
+/// What a type is called: `Page<Member>` is a `MemberPage`.
+fn name_of(type_name: &str) -> String {
+    let (outer, inner) = type_name.split_once('<').unwrap_or((type_name, ""));
+    let outer = outer.rsplit("::").next().unwrap_or(outer);
+    let outer = if outer == "Vec" { LIST } else { outer };
+    let inner = inner.strip_suffix('>').unwrap_or(inner);
+    if inner.is_empty() { outer.to_owned() } else { name_of(inner) + outer }
 }
 
 /// Something a handler takes.
@@ -110,6 +125,12 @@ impl<T: ToSchema> Takes for Body<T> {
     }
 }
 
+impl Takes for NoBody {
+    fn tell(told: &mut Told) {
+        told.reads_body();
+    }
+}
+
 impl<T: IntoParams> Takes for Params<T> {
     fn tell(told: &mut Told) {
         told.query::<T>();
@@ -133,7 +154,8 @@ pub(super) trait Gives {
 impl<T: ToSchema> Gives for Answer<T> {
     fn tell(told: &mut Told) {
         let data = told.form::<T>(true);
-        told.success = json!({ "required": ["data"], "properties": { "data": data } });
+        let name = name_of(std::any::type_name::<T>()) + "Answer";
+        told.success = (name, json!({ "data": data }));
     }
 }
 
@@ -141,10 +163,8 @@ impl<T: ToSchema> Gives for Answers<T> {
     fn tell(told: &mut Told) {
         let data = json!({ "type": "array", "items": told.form::<T>(true) });
         let more = json!({ "type": "boolean", "description": "Whether more follow." });
-        told.success = json!({
-            "required": ["data", "has_more"],
-            "properties": { "data": data, "has_more": more },
-        });
+        let name = name_of(std::any::type_name::<T>()) + LIST + "Answer";
+        told.success = (name, json!({ "data": data, "has_more": more }));
     }
 }
 
@@ -174,3 +194,15 @@ tells!(A B);
 tells!(A B C);
 tells!(A B C D);
 tells!(A B C D E);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_type_of_types_has_a_name_too() {
+        assert_eq!(name_of("nexo::http::Info"), "Info");
+        assert_eq!(name_of("nexo::Page<nexo::Member>"), "MemberPage");
+        assert_eq!(name_of("alloc::vec::Vec<nexo::Page<nexo::Member>>"), "MemberPageList");
+    }
+}

@@ -59,11 +59,12 @@ return 1";
 
 /// Goes on looking after a shard.
 /// Keys: log, owner. Arguments: node, how long that lasts. Answers how many wait, and how many of
-/// them were read to be saved.
+/// them were read to be saved, and to be shown.
 pub(super) const STAY: &str = "
 if redis.call('GET', KEYS[2]) ~= ARGV[1] then return redis.error_reply('LOST another node has it') end
 redis.call('PEXPIRE', KEYS[2], ARGV[2])
-return {redis.call('XLEN', KEYS[1]), redis.call('XPENDING', KEYS[1], 'save')[1]}";
+return {redis.call('XLEN', KEYS[1]), redis.call('XPENDING', KEYS[1], 'save')[1],
+  redis.call('XPENDING', KEYS[1], 'deliver')[1]}";
 
 /// Takes over what others have read and not finished; those who left nothing are forgotten.
 /// Keys: log, owner. Arguments: node, group, where to begin, how many. Answers where to go on, and

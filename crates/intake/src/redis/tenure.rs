@@ -203,12 +203,12 @@ impl Turn {
     async fn stay(&self, lease_ms: u64) -> Result<Depth, Lost> {
         let mut cmd = self.fenced(STAY);
         cmd.arg(lease_ms);
-        let (length, pending) = parsed(self.ask(cmd).await?)?;
+        let (length, pending, pending_deliver) = parsed(self.ask(cmd).await?)?;
         if self.shard == 0 {
             // Redis may have forgotten it. If there is no room for it, it is noted later.
             drop(self.inner.note_shards().await);
         }
-        Ok(Depth { length, pending })
+        Ok(Depth { length, pending, pending_deliver })
     }
 }
 

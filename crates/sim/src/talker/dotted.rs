@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use tokio_tungstenite::tungstenite::Message as Packet;
 
-use super::{Heard, Said, To, protobuf};
+use super::{Extra, Heard, Said, To, extra, protobuf};
 
 fn packet(cmd: &str, call: &str, payload: &Value, binary: bool) -> Packet {
     if binary {
@@ -24,10 +24,18 @@ pub(super) fn validate(token: &str, binary: bool) -> Packet {
     packet("auth.validate_token", "hello", &json!({ "token": token }), binary)
 }
 
-pub(super) fn say(call: &str, to: &To, name: &str, text: &str, binary: bool) -> Packet {
+pub(super) fn say(
+    call: &str,
+    to: &To,
+    name: &str,
+    text: &str,
+    extra: &Extra,
+    binary: bool,
+) -> Packet {
     let (to_id, chat_type) = with(to);
     let payload = json!({
-        "to_id": to_id, "chat_type": chat_type, "content": text, "client_msg_id": name });
+        "to_id": to_id, "chat_type": chat_type, "content": text, "client_msg_id": name,
+        "extra": extra });
     packet("chat.send_message", call, &payload, binary)
 }
 
@@ -62,6 +70,7 @@ fn said(message: &Value) -> Said {
         from: text(message, "from_user_id"),
         conversation: text(message, "conversation_id"),
         text: text(message, "content"),
+        extra: extra(message),
     }
 }
 
@@ -83,6 +92,10 @@ pub(super) fn hear(frame: &Value) -> Heard {
         "chat.get_history" | "chat.pull_offline" => {
             let list = payload["messages"].as_array().cloned().unwrap_or_default();
             Heard::Messages(list.iter().map(said).collect())
+        }
+        "user.updated" => {
+            let [user, nickname, avatar] = ["user_id", "nickname", "avatar_url"];
+            Heard::Person(text(payload, user), text(payload, nickname), text(payload, avatar))
         }
         "auth.validate_token" | "chat.recall_message" | "chat.mark_read" => Heard::Done,
         other => match other.strip_prefix("group.") {

@@ -6,10 +6,11 @@ mod numbered;
 mod protobuf;
 mod typed;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use futures_util::{SinkExt, StreamExt};
+use serde_json::Value;
 use tokio::net::TcpStream;
 use tokio_tungstenite::tungstenite::Message as Packet;
 use tokio_tungstenite::{WebSocketStream, client_async};
@@ -62,6 +63,18 @@ pub struct Said {
     pub conversation: String,
     /// What.
     pub text: String,
+    /// What their app added to it.
+    pub extra: Extra,
+}
+
+/// An app's own strings by name.
+pub type Extra = BTreeMap<String, String>;
+
+/// What a message has of it.
+fn extra(message: &Value) -> Extra {
+    let entries = message["extra"].as_object().into_iter().flatten();
+    let entries = entries.map(|(name, it)| (name.clone(), it.as_str().unwrap_or("?").to_owned()));
+    entries.collect()
 }
 
 /// What comes unasked, or as an answer.
@@ -79,6 +92,8 @@ pub enum Heard {
     Read(String, String),
     /// Something happened to a group.
     Changed(String),
+    /// Somebody is called and looks otherwise.
+    Person(String, String, String),
     /// Messages that were asked for.
     Messages(Vec<Said>),
     /// Something else was done.
@@ -194,13 +209,24 @@ impl Talker {
 
     /// Says something; its id and place, or the reason it was refused.
     pub async fn say(&mut self, to: &To, name: &str, text: &str) -> Result<Said, String> {
+        self.say_with(to, name, text, &Extra::new()).await
+    }
+
+    /// The same, with what an app adds to it.
+    pub async fn say_with(
+        &mut self,
+        to: &To,
+        name: &str,
+        text: &str,
+        extra: &Extra,
+    ) -> Result<Said, String> {
         let call = self.call();
         let packet = match self.tongue {
-            Tongue::Typed => typed::say(to, name, text),
-            Tongue::Numbered => numbered::say(&call, to, name, text, false),
-            Tongue::NumberedJs => numbered::say(&call, to, name, text, true),
-            Tongue::Dotted => dotted::say(&call, to, name, text, false),
-            Tongue::DottedBinary => dotted::say(&call, to, name, text, true),
+            Tongue::Typed => typed::say(to, name, text, extra),
+            Tongue::Numbered => numbered::say(&call, to, name, text, extra, false),
+            Tongue::NumberedJs => numbered::say(&call, to, name, text, extra, true),
+            Tongue::Dotted => dotted::say(&call, to, name, text, extra, false),
+            Tongue::DottedBinary => dotted::say(&call, to, name, text, extra, true),
         };
         self.write(packet).await;
         let mine = |heard: &Heard| match heard {
@@ -212,6 +238,11 @@ impl Talker {
             Heard::Refused(_, reason) => Err(reason),
             other => panic!("{other:?}"),
         }
+    }
+
+    /// Whether something came that fits, and was not looked for yet.
+    pub fn has_heard(&self, fits: impl Fn(&Heard) -> bool) -> bool {
+        self.waiting.iter().any(fits)
     }
 
     /// The next message somebody said.

@@ -4,7 +4,7 @@ use data_encoding::BASE64;
 use serde_json::{Value, json};
 use tokio_tungstenite::tungstenite::Message as Packet;
 
-use super::{Heard, Said, To};
+use super::{Extra, Heard, Said, To, extra};
 use crate::person::Person;
 
 pub(super) fn query(person: &Person, sdk: &str) -> String {
@@ -20,11 +20,21 @@ fn packet(number: u32, call: &str, data: &Value, nested: bool) -> Packet {
     Packet::text(frame.to_string())
 }
 
-pub(super) fn say(call: &str, to: &To, name: &str, text: &str, nested: bool) -> Packet {
+pub(super) fn say(
+    call: &str,
+    to: &To,
+    name: &str,
+    text: &str,
+    extra: &Extra,
+    nested: bool,
+) -> Packet {
     let mut data = json!({ "client_msg_id": name, "msg_type": 1, "content": { "text": text } });
     match to {
         To::User(to) => (data["session_type"], data["recv_id"]) = (json!(1), json!(to)),
         To::Group(group) => (data["session_type"], data["group_id"]) = (json!(2), json!(group)),
+    }
+    if !extra.is_empty() {
+        data["extra"] = json!(extra);
     }
     packet(1003, call, &data, nested)
 }
@@ -48,6 +58,7 @@ fn said(message: &Value) -> Said {
         from: text(message, "sender_id"),
         conversation: text(message, "conversation_id"),
         text: text(&message["content"], "text"),
+        extra: extra(message),
     }
 }
 
@@ -83,6 +94,9 @@ pub(super) fn hear(frame: &Value) -> Heard {
         2003 if data["kind"] == "recalled" => Heard::Recalled(text(&data, "server_msg_id")),
         2003 => Heard::Changed(text(&data, "kind")),
         2004 => Heard::Read(text(&data, "user_id"), text(&data, "server_msg_id")),
+        2006 => {
+            Heard::Person(text(&data, "user_id"), text(&data, "nickname"), text(&data, "avatar"))
+        }
         _ => Heard::Other,
     }
 }

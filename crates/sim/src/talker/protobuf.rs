@@ -9,8 +9,10 @@ enum Kind {
     Text,
     Number,
     Messages,
+    /// An entry of a map: its name is field 1, its value field 2.
+    Entries,
 }
-use Kind::{Messages, Number, Text};
+use Kind::{Entries, Messages, Number, Text};
 
 type Fields = &'static [(u64, &'static str, Kind)];
 
@@ -23,6 +25,9 @@ const MESSAGE: Fields = &[
     (20, "seq", Number),
     (21, "conversation_id", Text),
     (22, "client_msg_id", Text),
+    (26, "extra", Entries),
+    (27, "status", Number),
+    (28, "recall_at", Number),
 ];
 
 /// The fields of a request.
@@ -34,6 +39,7 @@ fn asked(cmd: &str) -> Fields {
             (3, "chat_type", Number),
             (4, "content", Text),
             (7, "client_msg_id", Text),
+            (20, "extra", Entries),
         ],
         "chat.recall_message" => &[(1, "msg_id", Text)],
         "chat.mark_read" => {
@@ -59,6 +65,7 @@ fn answered(cmd: &str) -> Fields {
         "chat.recall" => &[(1, "msg_id", Text)],
         "chat.read_receipt" => &[(2, "user_id", Text), (3, "last_read_msg_id", Text)],
         "chat.get_history" | "chat.pull_offline" => &[(1, "messages", Messages)],
+        "user.updated" => &[(1, "user_id", Text), (2, "nickname", Text), (3, "avatar_url", Text)],
         "system.kicked" => &[(1, "reason", Text)],
         _ => &[(100, "reason", Text)],
     }
@@ -86,6 +93,14 @@ fn write(fields: Fields, value: &Value) -> Vec<u8> {
             Value::Number(value) => {
                 varint(&mut bytes, number << 3);
                 varint(&mut bytes, value.as_u64().expect("a whole number"));
+            }
+            Value::Object(entries) => {
+                for (name, text) in entries {
+                    let mut entry = Vec::new();
+                    put(&mut entry, 1, name.as_bytes());
+                    put(&mut entry, 2, text.as_str().expect("a text").as_bytes());
+                    put(&mut bytes, *number, &entry);
+                }
             }
             _ => {}
         }
@@ -147,6 +162,13 @@ fn named(fields: Fields, bytes: &[u8]) -> Value {
         match kind {
             Text => drop(named.insert((*name).into(), json!(text(content)))),
             Number => drop(named.insert((*name).into(), json!(value))),
+            Entries => {
+                let (mut key, mut it) = (String::new(), String::new());
+                for (number, _, content) in read(content) {
+                    if number == 1 { key = text(content) } else { it = text(content) }
+                }
+                named.entry(*name).or_insert_with(|| json!({}))[key] = json!(it);
+            }
             Messages => {
                 let list = named.entry(*name).or_insert_with(|| json!([]));
                 list.as_array_mut().expect("a list").push(self::named(MESSAGE, content));

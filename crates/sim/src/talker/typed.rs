@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use tokio_tungstenite::tungstenite::Message as Packet;
 
-use super::{Heard, Said, To};
+use super::{Extra, Heard, Said, To, extra};
 use crate::http::Http;
 use crate::person::Person;
 
@@ -15,15 +15,19 @@ pub(super) fn auth(token: &str) -> Packet {
     packet(&json!({ "type": "AUTH", "token": token }))
 }
 
-pub(super) fn say(to: &To, name: &str, text: &str) -> Packet {
-    packet(&match to {
+pub(super) fn say(to: &To, name: &str, text: &str, extra: &Extra) -> Packet {
+    let mut frame = match to {
         To::User(to) => {
             json!({ "type": "SINGLE_CHAT", "clientMsgId": name, "to": to, "body": text })
         }
         To::Group(group) => {
             json!({ "type": "GROUP_CHAT", "clientMsgId": name, "groupId": group, "body": text })
         }
-    })
+    };
+    if !extra.is_empty() {
+        frame["extra"] = json!(extra);
+    }
+    packet(&frame)
 }
 
 pub(super) fn recall(id: &str) -> Packet {
@@ -50,6 +54,7 @@ pub(super) async fn history(http: &Http, person: &Person, with: &To) -> Vec<Said
             To::Group(group) => format!("sg_{group}"),
         },
         text: text(it, "content"),
+        extra: extra(it),
     };
     messages.iter().map(said).collect()
 }
@@ -65,6 +70,7 @@ fn said(frame: &Value) -> Said {
         from: text(frame, "from"),
         conversation: text(frame, "conversationId"),
         text: text(frame, "body"),
+        extra: extra(frame),
     }
 }
 
@@ -76,6 +82,9 @@ pub(super) fn hear(frame: &Value) -> Heard {
         ("ACK", "read") => Heard::Read(text(frame, "from"), text(frame, "serverMsgId")),
         ("MESSAGE_REVOKED", _) => Heard::Recalled(text(frame, "serverMsgId")),
         ("GROUP_CHANGED", _) => Heard::Changed(text(frame, "event")),
+        ("USER_UPDATED", _) => {
+            Heard::Person(text(frame, "userId"), text(frame, "nickname"), text(frame, "avatar"))
+        }
         ("ERROR", _) if frame["reason"] == "kicked" => Heard::Kicked("kicked".into()),
         ("ERROR" | "AUTH_FAIL", _) => {
             let of = frame["clientMsgId"].as_str().or(frame["serverMsgId"].as_str());

@@ -6,11 +6,11 @@ use nexo_chat::command::{Reply, Saved};
 use nexo_chat::conversations::{Line, With};
 use nexo_chat::ids::{Millis, UserId};
 use nexo_chat::membership::{Group, GroupMember};
-use nexo_chat::model::{Caller, User};
+use nexo_chat::model::{Caller, Receive, User};
 use nexo_chat::query::Found;
 
 use super::encode::{Outcome, answer, called, done, push};
-use super::events::shown;
+use super::events::{shown, status};
 use super::payload::{
     Conversation, CreateGroupResponse, Empty, GroupInfo, GroupInfoResponse, GroupsResponse,
     HeartbeatResponse, HistoryResponse, KickedPush, LoginResponse, Member, MembersResponse,
@@ -146,6 +146,8 @@ fn conversation(line: &Line) -> Conversation {
         change_seq: int64(standing.visible_change_max().0),
         conversation_id: standing.conversation.to_string(),
         last_media_type: said.media_type,
+        is_muted: standing.settings.receive != Receive::Normal,
+        last_status: last.map_or(0, |last| status(last)),
     }
 }
 

@@ -50,15 +50,18 @@ fn is_word(name: &str) -> bool {
 
 /// Reads what is said.
 pub(super) fn read(request: SendRequest) -> Result<Content, Reason> {
-    let SendRequest { content, media_url, media_type, file_size, .. } = request;
+    let SendRequest { content, media_url, media_type, file_size, mut extra, .. } = request;
     if file_size < 0 {
         return Err(Reason::InvalidParam);
     }
     let kind = kind(&media_type, !media_url.is_empty());
     if kind == ContentKind::TEXT {
-        return Ok(Content::text(content));
+        return Ok(Content { extra, ..Content::text(content) });
     }
-    let mut extra = BTreeMap::new();
+    // What has a field of its own is said there, so that neither replaces the other unseen.
+    if [CAPTION, FILE_SIZE, MEDIA_TYPE].iter().any(|own| extra.contains_key(*own)) {
+        return Err(Reason::InvalidParam);
+    }
     let is_named_otherwise = !matches!(&*media_type, "" | "text") && media_type != word(kind);
     if is_named_otherwise {
         extra.insert(MEDIA_TYPE.to_owned(), media_type);
@@ -84,25 +87,30 @@ pub(super) struct Shown {
     pub(super) media_url: String,
     pub(super) media_type: String,
     pub(super) file_size: i64,
+    /// What no field shows.
+    pub(super) extra: BTreeMap<String, String>,
 }
 
 /// Shows what was said, in whatever dialect it was.
 pub(super) fn show(content: &Content) -> Shown {
     let body = String::from_utf8_lossy(&content.body).into_owned();
-    let extra = |key: &str| content.extra.get(key);
-    let media_type = extra(MEDIA_TYPE).map_or(word(content.kind), String::as_str).to_owned();
-    let file_size = extra(FILE_SIZE).and_then(|size| size.parse().ok()).unwrap_or_default();
-    let caption = extra(CAPTION);
-    match (content.kind, caption) {
-        (ContentKind::TEXT, _) => {
-            Shown { content: body, media_type: "text".into(), ..Shown::default() }
-        }
+    let mut extra = content.extra.clone();
+    if content.kind == ContentKind::TEXT {
+        return Shown { content: body, media_type: "text".into(), extra, ..Shown::default() };
+    }
+    let media_type = extra.remove(MEDIA_TYPE).unwrap_or_else(|| word(content.kind).to_owned());
+    let file_size = extra.get(FILE_SIZE).and_then(|size| size.parse().ok());
+    if file_size.is_some() {
+        extra.remove(FILE_SIZE);
+    }
+    let file_size = file_size.unwrap_or_default();
+    match (content.kind, extra.remove(CAPTION)) {
         (ContentKind::CUSTOM, None) => {
-            Shown { content: body, media_type, file_size, ..Shown::default() }
+            Shown { content: body, media_type, file_size, extra, ..Shown::default() }
         }
         (_, caption) => {
-            let content = caption.cloned().unwrap_or_default();
-            Shown { content, media_url: body, media_type, file_size }
+            let content = caption.unwrap_or_default();
+            Shown { content, media_url: body, media_type, file_size, extra }
         }
     }
 }
@@ -131,6 +139,7 @@ mod tests {
                 media_url: request.media_url.clone(),
                 media_type: media_type.into(),
                 file_size: if kind == ContentKind::TEXT { 0 } else { request.file_size },
+                extra: request.extra.clone(),
             };
             assert_eq!(show(&content), expect, "{request:?}");
         };
@@ -150,6 +159,22 @@ mod tests {
         check(sent("", "u", "place", 0), ContentKind::CUSTOM, "place");
         check(sent("here", "u", "place", 3), ContentKind::CUSTOM, "place");
         check(sent("{}", "", "custom", 0), ContentKind::CUSTOM, "custom");
+        let extra = || BTreeMap::from([("colour".to_owned(), "red".to_owned())]);
+        check(SendRequest { extra: extra(), ..sent("hi", "", "", 0) }, ContentKind::TEXT, "text");
+        let named = SendRequest { extra: extra(), ..sent("look", "u", "IMAGE", 9) };
+        check(named, ContentKind::IMAGE, "IMAGE");
+    }
+
+    #[test]
+    fn what_has_a_field_is_not_said_in_extra() {
+        for own in [CAPTION, FILE_SIZE, MEDIA_TYPE] {
+            let extra = BTreeMap::from([(own.to_owned(), "1".to_owned())]);
+            let image = SendRequest { extra: extra.clone(), ..sent("", "u", "image", 0) };
+            assert_eq!(read(image), Err(Reason::InvalidParam), "{own}");
+            // A text has none of these fields.
+            let text = read(SendRequest { extra: extra.clone(), ..sent("hi", "", "", 0) }).unwrap();
+            assert_eq!(show(&text).extra, extra);
+        }
     }
 
     #[test]
@@ -171,6 +196,7 @@ mod tests {
             Shown { content: "{}".into(), media_type: "custom".into(), ..Shown::default() };
         assert_eq!(show(&own), expect);
         let odd = BTreeMap::from([(FILE_SIZE.to_owned(), "large".to_owned())]);
-        assert_eq!(show(&Content { extra: odd, ..image }).file_size, 0);
+        let shown = show(&Content { extra: odd.clone(), ..image });
+        assert_eq!((shown.file_size, shown.extra), (0, odd));
     }
 }

@@ -80,7 +80,7 @@ pub fn decode(packet: Packet<'_>, binary: bool) -> Result<Decoded, Refused> {
     let call = Call::Dotted { cmd: short(&cmd), request_id: short(&request_id) };
     let mut echo = Echo { call, ..Echo::default() };
     match understand(&cmd, &payload, &mut echo) {
-        Ok(inbound) => Ok(Decoded { inbound, echo }),
+        Ok(inbound) => Ok(Decoded { inbound, echo, claimed: None }),
         Err(reason) => Err(Refused { reason, echo }),
     }
 }

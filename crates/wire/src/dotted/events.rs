@@ -8,7 +8,7 @@ use nexo_chat::model::{Change, ChangeKind, CursorKind, Message};
 use super::encode::push;
 use super::payload::{
     GroupPush, JoinDecisionPush, JoinRequestPush, MessagePush, NotifyPush, ReadReceiptPush,
-    RecallPush, TypingPush,
+    RecallPush, TypingPush, UserUpdatedPush,
 };
 use super::{GROUP, PRIVATE, chat_type, content, int64, role_number};
 use crate::changes::Told;
@@ -41,7 +41,15 @@ pub(super) fn shown(message: &Message, is_important: bool) -> MessagePush {
         is_recalled: message.recalled.is_some(),
         is_important,
         file_size: said.file_size,
+        extra: said.extra,
+        status: status(message),
+        recall_at: message.recalled.as_ref().map_or(0, |recall| int64(recall.at.0)),
     }
+}
+
+/// Whether a message is there, as a number: 0 it is, 1 it was recalled.
+pub(super) fn status(message: &Message) -> i32 {
+    i32::from(message.recalled.is_some())
 }
 
 /// What somebody calls a conversation in which `by` did something: the group, or else whom they
@@ -83,6 +91,15 @@ pub fn event(event: &Event, view: View, binary: bool) -> Option<Frame> {
                 timestamp: int64(at.0),
             };
             Some(push("group.join_decision", &decision, binary))
+        }
+        Event::Profile { user, nickname, avatar, at, .. } => {
+            let updated = UserUpdatedPush {
+                user_id: user.to_string(),
+                nickname: nickname.clone(),
+                avatar_url: avatar.clone(),
+                timestamp: int64(at.0),
+            };
+            Some(push("user.updated", &updated, binary))
         }
         // This dialect has no words for them.
         Event::Preview { .. }

@@ -157,12 +157,12 @@ fn mark_read(request: &MarkReadRequest) -> Result<Query, Reason> {
     Ok(Query::MarkRead(place, mentions::answered(Some(&request.last_msg_id))?))
 }
 
-/// A number within its range; zero is the usual one.
+/// A number within its range: zero is the usual one, and more than can be is cut.
 fn limit(asked: i32, usual: usize, most: usize) -> Result<usize, Reason> {
     match usize::try_from(asked) {
         Ok(0) => Ok(usual),
-        Ok(limit) if limit <= most => Ok(limit),
-        _ => Err(Reason::InvalidParam),
+        Ok(limit) => Ok(limit.min(most)),
+        Err(_) => Err(Reason::InvalidParam),
     }
 }
 

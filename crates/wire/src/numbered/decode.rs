@@ -13,7 +13,7 @@ use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
 use super::{BY_LIST, BY_RANGE, DATA_ERROR, NEWEST, SEND, STATE};
-use crate::dialect::{Call, Decoded, Echo, Inbound, Packet, Refused};
+use crate::dialect::{Call, Claimed, Decoded, Echo, Inbound, Packet, Refused};
 use crate::snake::{self, SESSION_GROUP, SESSION_PRIVATE};
 use crate::{mentions, typed::Text};
 
@@ -24,7 +24,8 @@ const PULLED_MAX: u64 = 100;
 /// Characters of what is repeated.
 const ECHO_CHARS_MAX: usize = 128;
 
-/// What every frame has. Token and sender are those of the handshake, whatever a frame claims.
+/// What every frame has. Token and sender are those of the handshake; if a frame names them too,
+/// they must be the same.
 #[derive(Deserialize)]
 struct Envelope<'a> {
     req_identifier: Option<i64>,
@@ -32,6 +33,10 @@ struct Envelope<'a> {
     msg_incr: Option<Text<'a>>,
     #[serde(borrow)]
     operation_id: Option<Text<'a>>,
+    #[serde(borrow)]
+    token: Option<Text<'a>>,
+    #[serde(borrow)]
+    send_id: Option<Text<'a>>,
     #[serde(borrow)]
     data: Option<&'a RawValue>,
 }
@@ -54,9 +59,21 @@ pub fn decode(packet: Packet<'_>) -> Result<Decoded, Refused> {
     };
     let mut echo = Echo { call, ..Echo::default() };
     match understand(&envelope, &mut echo) {
-        Ok(command) => Ok(Decoded { inbound: Inbound::Command(command), echo }),
+        Ok(command) => {
+            let inbound = Inbound::Command(command);
+            Ok(Decoded { inbound, echo, claimed: claimed(&envelope) })
+        }
         Err(reason) => Err(Refused { reason, echo }),
     }
+}
+
+/// Who a frame says it is from; what is empty says nothing.
+fn claimed(envelope: &Envelope<'_>) -> Option<Box<Claimed>> {
+    let said = |text: Option<&Text<'_>>| {
+        text.map(|text| text.0.as_ref()).filter(|text| !text.is_empty()).map(str::to_owned)
+    };
+    let (user, token) = (said(envelope.send_id.as_ref()), said(envelope.token.as_ref()));
+    (user.is_some() || token.is_some()).then(|| Box::new(Claimed { user, token }))
 }
 
 #[derive(Deserialize)]
@@ -95,6 +112,7 @@ struct Send {
     session_type: i32,
     msg_type: i32,
     content: BTreeMap<String, String>,
+    extra: Option<BTreeMap<String, String>>,
     #[serde(default)]
     mentions: Vec<String>,
     reply_to_server_msg_id: Option<String>,
@@ -118,11 +136,7 @@ fn understand(envelope: &Envelope<'_>, echo: &mut Echo) -> Result<Command, Reaso
         SEND => return send(data(envelope)?, echo).map(Command::Send),
         BY_RANGE => {
             let range: Range = data(envelope)?;
-            let limit = match range.limit {
-                0 => PULLED_MAX,
-                limit if limit <= PULLED_MAX => limit,
-                _ => return Err(Reason::InvalidParam),
-            };
+            let limit = if range.limit == 0 { PULLED_MAX } else { range.limit.min(PULLED_MAX) };
             let end = if range.end_seq == 0 { u64::MAX } else { range.end_seq };
             let conversation = ConversationId::parse(&range.conversation_id)?;
             let limit = usize::try_from(limit).map_err(|_| Reason::InvalidParam)?;
@@ -167,6 +181,7 @@ fn send(send: Send, echo: &mut Echo) -> Result<Outgoing, Reason> {
         _ => return Err(Reason::InvalidParam),
     };
     let mut content = snake::content(send.msg_type, send.content)?;
+    content.extra = send.extra.unwrap_or_default();
     mentions::mention(&mut content, send.mentions.iter().map(String::as_str))?;
     let reply_to = mentions::answered(send.reply_to_server_msg_id.as_deref())?;
     Ok(Outgoing { to, client_id, content, reply_to, marks_read: true })

@@ -7,12 +7,12 @@ use data_encoding::BASE64;
 use nexo_chat::Reason;
 use nexo_chat::command::{Event, Receipt, Reply, Target};
 use nexo_chat::ids::UserId;
-use nexo_chat::model::{CursorKind, Message};
+use nexo_chat::model::{Caller, CursorKind, Message};
 use nexo_chat::query::Found;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::{CHANGE, DATA_ERROR, KICK, PUSH, RECEIPT, TYPING};
+use super::{CHANGE, DATA_ERROR, KICK, PROFILE, PUSH, RECEIPT, TYPING};
 use crate::changes::ChangeEntity;
 use crate::codes;
 use crate::dialect::{Call, Echo, Frame, View};
@@ -79,6 +79,13 @@ pub fn reply(reply: &Reply, echo: &Echo, nested: bool) -> Option<Frame> {
     Some(frame(call(echo), None, data, nested))
 }
 
+/// The caller is let in: said to those who asked for an answer to the handshake.
+pub fn welcome(caller: &Caller, echo: &Echo, nested: bool) -> Option<Frame> {
+    let Call::Numbered { .. } = echo.call else { return None };
+    let data = json!({ "user_id": caller.user.as_str(), "expires_at": caller.expires_at.0 });
+    Some(frame(call(echo), None, data, nested))
+}
+
 fn found_data(found: &Found) -> Option<Value> {
     Some(match found {
         Found::Newest(seqs) => {
@@ -138,6 +145,12 @@ pub fn event(event: &Event, view: View, nested: bool) -> Option<Frame> {
             let data =
                 json!({ "user_id": from.as_str(), "recv_id": recv_id, "group_id": group_id });
             Some(push(TYPING, data, nested))
+        }
+        Event::Profile { user, nickname, avatar, at, .. } => {
+            let data = json!({
+                "user_id": user.as_str(), "nickname": nickname, "avatar": avatar, "updated_at": at.0,
+            });
+            Some(push(PROFILE, data, nested))
         }
         Event::Preview { .. }
         | Event::Settled { .. }

@@ -3,10 +3,14 @@
 
 mod decode;
 mod encode;
+mod handshake;
 
 pub use decode::decode;
-pub use encode::{event, farewell, message, refusal, reply};
+pub use encode::{event, farewell, message, refusal, reply, welcome};
+pub use handshake::{Handshake, Query};
 
+/// Answered: the connection itself, to those who want that as a frame.
+const HANDSHAKE: i64 = 0;
 /// The newest places of conversations.
 const NEWEST: i64 = 1001;
 /// Messages by a list of places.
@@ -27,5 +31,7 @@ const CHANGE: i64 = 2003;
 const RECEIPT: i64 = 2004;
 /// Pushed: somebody is writing.
 const TYPING: i64 = 2005;
+/// Pushed: somebody has a new name or picture.
+const PROFILE: i64 = 2006;
 /// Said of what could not be read.
 const DATA_ERROR: i64 = 3001;

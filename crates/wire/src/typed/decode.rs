@@ -60,7 +60,7 @@ pub fn decode(text: &str) -> Result<Decoded, Refused> {
         ..Echo::default()
     };
     match understand(frame) {
-        Ok(inbound) => Ok(Decoded { inbound, echo }),
+        Ok(inbound) => Ok(Decoded { inbound, echo, claimed: None }),
         Err(reason) => Err(Refused { reason, echo }),
     }
 }

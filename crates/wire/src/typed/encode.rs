@@ -199,6 +199,18 @@ fn settings(conversation: &ConversationId, receive: Receive) -> String {
     })
 }
 
+/// Somebody has a new name or picture.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct UserUpdated<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    user_id: &'a str,
+    nickname: &'a str,
+    avatar: &'a str,
+    ts: u64,
+}
+
 /// The answer to a command, if there is anything to say.
 pub(crate) fn reply(reply: &Reply, echo: &Echo, now: Millis) -> Option<String> {
     match reply {
@@ -238,6 +250,13 @@ pub fn event(event: &Event, view: View) -> Option<String> {
         Event::JoinAnswered { request, accepted, by, at } => {
             Some(group::join_decision(request, *accepted, by, *at))
         }
+        Event::Profile { user, nickname, avatar, at, .. } => Some(text(&UserUpdated {
+            kind: "USER_UPDATED",
+            user_id: user.as_str(),
+            nickname,
+            avatar,
+            ts: at.0,
+        })),
         Event::Settings { conversation, receive, .. } => Some(settings(conversation, *receive)),
         Event::Ended { .. } | Event::Closed { .. } | Event::Online { .. } => None,
     }

@@ -36,7 +36,7 @@ const CLIENT: [Row; 10] = [
     ("RESEND", "The next page of what this device has not seen.", "cursors?"),
 ];
 
-const SERVER: [Row; 20] = [
+const SERVER: [Row; 21] = [
     ("AUTH_OK", "Welcome, also after REAUTH.", "from tokenExpiresAt limits ts"),
     ("AUTH_FAIL", "The token is not good; the connection ends.", "reason message ts"),
     ("ERROR", "Something was refused.", "reason message clientMsgId? serverMsgId? ts"),
@@ -111,6 +111,11 @@ const SERVER: [Row; 20] = [
         "You chose on another device what you hear of a conversation.",
         "conversationId receive",
     ),
+    (
+        "USER_UPDATED",
+        "Somebody you share a conversation with has a new name or picture.",
+        "userId nickname avatar ts",
+    ),
     ("TYPING", "Somebody is writing.", "from to? groupId? ts"),
     ("RESEND_DONE", "A page of what was missed is complete.", "hasMore ts"),
 ];
@@ -122,6 +127,7 @@ pub fn schema() -> Value {
     tell::<frame::Frame<'static>>(&mut heard, &mut forms);
     tell::<group::Changed<'static>>(&mut heard, &mut forms);
     tell::<encode::Settings<'static>>(&mut heard, &mut forms);
+    tell::<encode::UserUpdated<'static>>(&mut heard, &mut forms);
     for (side, rows, fields) in [("Client", &CLIENT[..], &said), ("Server", &SERVER[..], &heard)] {
         let named = rows.iter().map(|row| (name(side, row, rows), form(row, fields)));
         let named: Vec<(String, Value)> = named.collect();

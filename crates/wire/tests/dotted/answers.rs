@@ -9,7 +9,8 @@ use nexo_chat::conversations::{Line, With};
 use nexo_chat::ids::{ConversationId, LoginId, Millis, Platform, Seq};
 use nexo_chat::membership::{Group, GroupMember, GroupProfile, History, JoinCode, Joining};
 use nexo_chat::model::{
-    Caller, Content, ContentKind, Cursors, Profile, Recall, Settings, Standing, User, Window,
+    Caller, Content, ContentKind, Cursors, Profile, Recall, Receive, Settings, Standing, User,
+    Window,
 };
 use nexo_chat::query::Found;
 use nexo_chat::read::Listed;
@@ -141,7 +142,8 @@ fn listed<T>(items: Vec<T>, has_more: bool) -> Listed<T> {
 
 #[test]
 fn lists_of_messages() {
-    let extra = [("caption", "look"), ("file_size", "9"), ("media_type", "image/png")];
+    let extra =
+        [("caption", "look"), ("colour", "red"), ("file_size", "9"), ("media_type", "image/png")];
     let extra = extra.map(|(key, value)| (key.to_owned(), value.to_owned()));
     let picture = Content {
         kind: ContentKind::IMAGE,
@@ -151,11 +153,14 @@ fn lists_of_messages() {
     let shown = json!({ "msg_id": msg_id(), "from_user_id": "alice", "to_id": "g1", "chat_type": 2,
         "content": "look", "media_url": "http://u", "media_type": "image/png", "timestamp": 5,
         "mentions": [], "reply_to_msg_id": "", "seq": 3, "conversation_id": "sg_g1",
-        "client_msg_id": "c-1", "is_recalled": false, "is_important": false, "file_size": 9 });
+        "client_msg_id": "c-1", "is_recalled": false, "is_important": false, "file_size": 9,
+        "extra": { "colour": "red" }, "status": 0, "recall_at": 0 });
     let mut gone = shown.clone();
     (gone["content"], gone["media_url"], gone["media_type"]) =
         (json!(""), json!(""), json!("image"));
     (gone["is_recalled"], gone["file_size"]) = (json!(true), json!(0));
+    (gone["status"], gone["recall_at"]) = (json!(1), json!(9));
+    gone.as_object_mut().unwrap().remove("extra");
     let message = said(picture);
     let recalled = message.recalled(Recall { by: user("alice"), at: Millis(9) });
     let both = vec![Arc::new(message), Arc::new(recalled)];
@@ -186,8 +191,10 @@ fn standing(conversation: ConversationId) -> Standing {
 #[test]
 fn the_list_of_conversations() {
     let profile = Profile { nickname: "Bob".into(), avatar: "b.png".into(), extra: String::new() };
+    let mut quiet = standing(ConversationId::private(&user("alice"), &user("bob")));
+    quiet.settings.receive = Receive::Silent;
     let with_bob = Line {
-        standing: standing(ConversationId::private(&user("alice"), &user("bob"))),
+        standing: quiet,
         with: With::Peer { user: user("bob"), profile, cursors: Cursors::default() },
         mentions: 0,
         last_message: None,
@@ -205,14 +212,15 @@ fn the_list_of_conversations() {
         "peer_avatar": "b.png", "unread_count": 2, "updated_at": 5, "last_msg_id": "",
         "last_content": "", "last_timestamp": 0, "mention_unread_count": 0, "is_pinned": true,
         "max_seq": 3, "read_seq": 1, "change_seq": 4, "conversation_id": "si_alice_bob",
-        "last_media_type": "" });
+        "last_media_type": "", "is_muted": true, "last_status": 0 });
     let people = json!({ "chat_id": "g1", "chat_type": 2, "peer_id": "g1", "peer_name": "Us",
         "peer_avatar": "g.png", "unread_count": 2, "updated_at": 5, "last_msg_id": msg_id(),
         "last_content": "hi", "last_timestamp": 5, "mention_unread_count": 1, "is_pinned": true,
         "max_seq": 3, "read_seq": 1, "change_seq": 4, "conversation_id": "sg_g1",
-        "last_media_type": "text" });
+        "last_media_type": "text", "is_muted": false, "last_status": 0 });
     let mut gone = people.clone();
     (gone["last_content"], gone["last_media_type"]) = (json!(""), json!(""));
+    gone["last_status"] = json!(1);
     let lines = listed(vec![with_bob, in_group, taken_back], false);
     let expect = json!({ "conversations": [person, people, gone], "has_more": false });
     let found = Reply::Found(Found::Conversations(lines));

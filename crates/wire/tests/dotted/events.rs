@@ -48,7 +48,7 @@ fn messages() {
         "chat_type": 2, "content": "hi", "media_url": "", "media_type": "text", "timestamp": 5,
         "mentions": ["bob", "@all"], "reply_to_msg_id": msg_id(), "seq": 3,
         "conversation_id": "sg_g1", "client_msg_id": "c-1", "is_recalled": false,
-        "is_important": true, "file_size": 0 });
+        "is_important": true, "file_size": 0, "status": 0, "recall_at": 0 });
     let important = View { is_important: true, ..PLAIN };
     assert_eq!(pushed::<MessagePush>("chat.message", &told(in_group.clone()), important), expect);
     expect["is_important"] = json!(false);

@@ -92,7 +92,8 @@ fn members_come_in_pages() {
     page(json!({ "group_id": "g1", "page": 3, "page_size": 7 }), 14, 7);
     let most = usize::try_from(i32::MAX - 1).unwrap() * 100;
     page(json!({ "group_id": "g1", "page": i32::MAX, "page_size": 100 }), most, 100);
-    for (page, page_size) in [(-1, 1), (1, -1), (1, 101)] {
+    page(json!({ "group_id": "g1", "page": 2, "page_size": 101 }), 100, 100);
+    for (page, page_size) in [(-1, 1), (1, -1)] {
         let payload = json!({ "group_id": "g1", "page": page, "page_size": page_size });
         refused::<MembersRequest>("group.get_members", &payload, Reason::InvalidParam);
     }

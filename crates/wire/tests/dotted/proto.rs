@@ -19,6 +19,9 @@ const SOURCES: [&str; 4] = [
     include_str!("../../src/dotted/payload/group.rs"),
 ];
 
+/// A map of strings, as one word. On the wire it is a message with a key and a value, repeated.
+const MAP: &str = "map";
+
 /// A field of a message.
 #[derive(Clone, Debug)]
 pub(crate) struct Field {
@@ -54,6 +57,7 @@ fn field(line: &str) -> Option<Field> {
     if line.starts_with("reserved ") {
         return None;
     }
+    let line = line.replace("map<string, string>", MAP);
     let (declared, number) = line.split_once(" = ").expect("a number");
     let words: Vec<&str> = declared.split_whitespace().collect();
     let (label, kind, name) = match words[..] {
@@ -78,6 +82,7 @@ fn sample(field: &Field) -> Value {
         "int32" => json!(1000 + field.number),
         "int64" => json!((1 << 40) + field.number),
         "bool" => json!(true),
+        MAP => json!({ "s1": "s2" }),
         message => filled(&messages()[message]),
     };
     if field.is_repeated { json!([value]) } else { value }
@@ -113,6 +118,7 @@ fn verify(name: &str, fields: &[Field], mut bytes: &[u8]) {
             "int32" => assert_eq!(value, 1000 + field.number, "{name}.{}", field.name),
             "int64" => assert_eq!(value, (1 << 40) + field.number, "{name}.{}", field.name),
             "bool" => assert_eq!(value, 1, "{name}.{}", field.name),
+            MAP => assert_eq!(inside, b"\x0a\x02s1\x12\x02s2", "{name}.{}", field.name),
             message => verify(message, &messages()[message], inside),
         }
         bytes = &rest[length..];
@@ -139,6 +145,7 @@ fn check<T: Payload>(name: &str) {
             "string" => json!(""),
             "bool" => json!(false),
             "int32" | "int64" => json!(0),
+            MAP => json!({}),
             _ => continue,
         };
         let zero = if field.is_repeated { json!([]) } else { zero };
@@ -158,7 +165,7 @@ fn every_message_is_what_its_struct_encodes() {
     }
     check!(Empty Refusal RegisterRequest RegisterResponse LoginRequest LoginResponse);
     check!(ValidateTokenRequest ValidateTokenResponse HeartbeatRequest HeartbeatResponse);
-    check!(KickedPush SendRequest SendResponse MessagePush RecallRequest MarkReadRequest);
+    check!(KickedPush UserUpdatedPush SendRequest SendResponse MessagePush RecallRequest MarkReadRequest);
     check!(PullOfflineRequest PullOfflineResponse HistoryRequest HistoryResponse);
     check!(SyncConversationsResponse Conversation ChatRequest NotifyPush RecallPush);
     check!(ReadReceiptPush TypingPush CreateGroupRequest CreateGroupResponse GroupRequest);

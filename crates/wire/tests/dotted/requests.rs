@@ -25,7 +25,7 @@ fn read<T: Payload>(cmd: &str, payload: &Value) -> Result<Inbound, Reason> {
     assert_eq!(as_text, as_bytes, "{cmd} {payload}");
     let call = Call::Dotted { cmd: cmd.to_owned(), request_id: "r1".to_owned() };
     match as_text {
-        Ok(Decoded { inbound, echo }) => {
+        Ok(Decoded { inbound, echo, .. }) => {
             assert_eq!(echo.call, call);
             Ok(inbound)
         }
@@ -177,7 +177,11 @@ fn what_is_said_of_messages() {
     asks::<PullOfflineRequest>(cmd, &json!({}), Query::Offline { goes_on: false, limit: 100 });
     let payload = json!({ "limit": 200, "cursor": "next" });
     asks::<PullOfflineRequest>(cmd, &payload, Query::Offline { goes_on: true, limit: 200 });
-    for limit in [-1, 201, i32::MAX, i32::MIN] {
+    for (limit, expect) in [(0, 100), (201, 200), (i32::MAX, 200)] {
+        let query = Query::Offline { goes_on: false, limit: expect };
+        asks::<PullOfflineRequest>(cmd, &json!({ "limit": limit }), query);
+    }
+    for limit in [-1, i32::MIN] {
         refused::<PullOfflineRequest>(cmd, &json!({ "limit": limit }), Reason::InvalidParam);
     }
 
@@ -188,7 +192,7 @@ fn what_is_said_of_messages() {
         json!({ "chat_id": "bob", "chat_type": 1, "before_msg_id": msg_id(), "limit": 100 });
     asks::<HistoryRequest>(cmd, &payload, Query::History(bob(), Some(id), 100));
     let payload = json!({ "chat_id": "bob", "chat_type": 1, "limit": 101 });
-    refused::<HistoryRequest>(cmd, &payload, Reason::InvalidParam);
+    asks::<HistoryRequest>(cmd, &payload, Query::History(bob(), None, 100));
 
     let payload = json!({ "last_sync_time": "whenever" });
     asks::<Empty>("chat.sync_conversations", &payload, Query::Conversations(None, 1000));

@@ -1,5 +1,5 @@
 //! Two people talk.
-use nexo_sdk::{Client, Event, MessageState, Presence, Profile, Reason, Receive, Target};
+use nexo_sdk::{Client, Content, Event, MessageState, Presence, Profile, Reason, Receive, Target};
 
 use crate::server::{PASSWORD, Server, online, picked, record, until};
 
@@ -167,4 +167,37 @@ async fn profiles_presence_readers_choices() {
     alice.receive(Target::to("bob"), Receive::Silent).await.unwrap();
     let line = alice.conversation(Target::to("bob")).await.unwrap().unwrap();
     assert_eq!((line.pinned, line.receive), (true, Receive::Silent));
+}
+
+#[tokio::test]
+async fn what_an_app_adds_to_a_message_is_carried() {
+    let (_server, alice, bob) = world().await;
+    let content = Content::text("look").extra([("colour".to_owned(), "red".to_owned())]);
+    let sent = alice.send(Target::to("bob"), content.clone()).await.unwrap();
+    assert_eq!(sent.extra, content.extra);
+    alice.saved(&sent).await.unwrap();
+    until("bob sees it", async || bodies(&bob, "alice").await == ["look"]).await;
+    let seen = bob.messages(Target::to("alice")).await.unwrap();
+    assert_eq!(seen[0].extra, content.extra);
+}
+
+#[tokio::test]
+async fn a_new_name_or_picture_is_seen_at_once() {
+    let (_server, alice, bob) = world().await;
+    say(&alice, "bob", "hello").await;
+    until("bob sees it", async || bodies(&bob, "alice").await == ["hello"]).await;
+    let (own, heard) = (record(&alice), record(&bob));
+    let (nickname, avatar) = (Some("Alice L.".to_owned()), Some("a.png".to_owned()));
+    alice.people().update(&Profile { nickname, avatar, extra: None }).await.unwrap();
+    let person = |event: &Event| match event {
+        Event::Person { user_id, nickname, avatar } => {
+            Some([user_id, nickname, avatar].map(String::clone))
+        }
+        _ => None,
+    };
+    let expect = [["alice", "Alice L.", "a.png"]];
+    until("bob hears it", async || picked(&heard, person) == expect).await;
+    until("so do her devices", async || picked(&own, person) == expect).await;
+    let line = bob.conversation(Target::to("alice")).await.unwrap().unwrap();
+    assert_eq!((line.name.as_str(), line.avatar.as_str()), ("Alice L.", "a.png"));
 }

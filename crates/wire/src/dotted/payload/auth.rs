@@ -121,3 +121,17 @@ pub struct KickedPush {
     #[prost(int32, tag = "21")]
     pub code: i32,
 }
+
+/// `user.updated`: somebody has a new name or picture.
+#[derive(Clone, PartialEq, Message, Serialize, Deserialize)]
+#[serde(default)]
+pub struct UserUpdatedPush {
+    #[prost(string, tag = "1")]
+    pub user_id: String,
+    #[prost(string, tag = "2")]
+    pub nickname: String,
+    #[prost(string, tag = "3")]
+    pub avatar_url: String,
+    #[prost(int64, tag = "4")]
+    pub timestamp: i64,
+}

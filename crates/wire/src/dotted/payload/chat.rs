@@ -1,5 +1,7 @@
 //! What people say to each other, and what becomes of it.
 
+use std::collections::BTreeMap;
+
 use prost::Message;
 use serde::{Deserialize, Serialize};
 
@@ -25,6 +27,8 @@ pub struct SendRequest {
     pub mentions: Vec<String>,
     #[prost(string, tag = "10")]
     pub reply_to_msg_id: String,
+    #[prost(btree_map = "string, string", tag = "20")]
+    pub extra: BTreeMap<String, String>,
 }
 
 /// The answer to `chat.send_message`.
@@ -89,6 +93,13 @@ pub struct MessagePush {
     pub is_important: bool,
     #[prost(int64, tag = "25")]
     pub file_size: i64,
+    #[prost(btree_map = "string, string", tag = "26")]
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub extra: BTreeMap<String, String>,
+    #[prost(int32, tag = "27")]
+    pub status: i32,
+    #[prost(int64, tag = "28")]
+    pub recall_at: i64,
 }
 
 /// `chat.recall_message`.
@@ -205,6 +216,10 @@ pub struct Conversation {
     pub conversation_id: String,
     #[prost(string, tag = "26")]
     pub last_media_type: String,
+    #[prost(bool, tag = "27")]
+    pub is_muted: bool,
+    #[prost(int32, tag = "28")]
+    pub last_status: i32,
 }
 
 /// `chat.delete_conversation` and `chat.typing`.

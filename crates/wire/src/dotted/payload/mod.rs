@@ -9,7 +9,7 @@ mod group;
 
 pub use auth::{
     HeartbeatRequest, HeartbeatResponse, KickedPush, LoginRequest, LoginResponse, RegisterRequest,
-    RegisterResponse, ValidateTokenRequest, ValidateTokenResponse,
+    RegisterResponse, UserUpdatedPush, ValidateTokenRequest, ValidateTokenResponse,
 };
 pub use chat::{
     ChatRequest, Conversation, HistoryRequest, HistoryResponse, MarkReadRequest, MessagePush,
