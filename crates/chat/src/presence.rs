@@ -5,6 +5,7 @@ use crate::chat::Chat;
 use crate::command::{Event, Target};
 use crate::ids::{ConversationId, Millis, UserId};
 use crate::model::Caller;
+use crate::people;
 use crate::reason::{Error, Reason};
 
 /// Where somebody is online now, as far as the caller may know.
@@ -24,6 +25,7 @@ pub async fn presence(
     caller: &Caller,
     users: Vec<UserId>,
 ) -> Result<Vec<Presence>, Error> {
+    let users = people::all_meant(chat, &users).await?;
     let known = chat.store.acquainted(&caller.user, users.clone()).await?;
     let mut seen = Vec::with_capacity(users.len());
     for (user, is_known) in users.into_iter().zip(known) {
@@ -44,6 +46,7 @@ pub async fn typing(chat: &Chat, caller: &Caller, to: Target) -> Result<(), Erro
     if !chat.typings.take(caller.user.clone(), chat.clock.ticks()) {
         return Ok(()); // they know
     }
+    let to = people::target(chat, to).await?;
     let is_heard = match &to {
         Target::User(user) if *user == caller.user || !talks(chat, caller, user).await? => {
             return Err(Reason::ConversationNotFound.into());

@@ -4,6 +4,7 @@ mod bench;
 mod cli;
 mod clock;
 mod cluster_settings;
+mod codes_file;
 mod config;
 mod early;
 mod environment;
@@ -18,6 +19,7 @@ mod place;
 mod secrets;
 mod serve;
 mod two_phase_settings;
+mod user;
 mod wiring;
 
 use std::io::Write;

@@ -128,6 +128,7 @@ async fn check_poisoned(kind: FaultKind, may_be_there: bool) {
         id: UserId::parse("alice").unwrap(),
         profile: Profile::default(),
         created_at: Millis(0),
+        updated_at: Millis(0),
         password_hash: String::new(),
         session_version: 1,
     };

@@ -44,7 +44,7 @@ async fn named(gateway: &Gateway, uri: &Uri) -> Result<Option<(Caller, Dialect)>
     };
     let nested = named.sdk_type.is_some_and(|sdk| sdk.eq_ignore_ascii_case("js"));
     let caller = auth::authenticate(&gateway.chat, &token).await.map_err(|it| it.reason())?;
-    if caller.user.as_str() != send_id {
+    if !caller.user.as_str().eq_ignore_ascii_case(&send_id) {
         return Err(Reason::ReauthUidMismatch);
     }
     if named.platform_id.is_some_and(|platform| caller.platform != Platform(platform)) {

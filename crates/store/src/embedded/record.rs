@@ -16,7 +16,7 @@ use nexo_chat::ids::{
 };
 use nexo_chat::model::{
     Content, ContentKind, Cursors, Edge, Fingerprint, Login, Message, Profile, Recall, Receive,
-    ReplyTo, Settings, User, Window,
+    ReplyTo, ResetCode, Settings, User, Window,
 };
 use nexo_chat::progress::Progress;
 
@@ -296,6 +296,8 @@ pub(crate) struct UserRecord<'a> {
     created_at: u64,
     password_hash: &'a str,
     session_version: u64,
+    /// Since version 2.
+    updated_at: u64,
 }
 
 impl<'a> From<&'a User> for UserRecord<'a> {
@@ -307,6 +309,7 @@ impl<'a> From<&'a User> for UserRecord<'a> {
             created_at: user.created_at.0,
             password_hash: &user.password_hash,
             session_version: user.session_version,
+            updated_at: user.updated_at.0,
         }
     }
 }
@@ -321,9 +324,28 @@ impl UserRecord<'_> {
                 extra: self.extra.into(),
             },
             created_at: Millis(self.created_at),
+            updated_at: Millis(self.updated_at.max(self.created_at)),
             password_hash: self.password_hash.into(),
             session_version: self.session_version,
         }
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+pub(crate) struct ResetRecord {
+    hash: [u8; 32],
+    expires_at: u64,
+}
+
+impl From<ResetCode> for ResetRecord {
+    fn from(code: ResetCode) -> Self {
+        Self { hash: code.hash, expires_at: code.expires_at.0 }
+    }
+}
+
+impl From<ResetRecord> for ResetCode {
+    fn from(record: ResetRecord) -> Self {
+        Self { hash: record.hash, expires_at: Millis(record.expires_at) }
     }
 }
 
