@@ -32,15 +32,6 @@ pub async fn meant(chat: &Chat, named: UserId) -> Result<UserId, Error> {
     Ok(known.unwrap_or(if named.is_same_but_for_case(&system) { system } else { named }))
 }
 
-/// The ids that names mean, in their order; the names themselves where nobody is meant.
-pub async fn all_meant(chat: &Chat, named: &[UserId]) -> Result<Vec<UserId>, Error> {
-    let mut ids = Vec::with_capacity(named.len());
-    for name in named {
-        ids.push(meant(chat, name.clone()).await?);
-    }
-    Ok(ids)
-}
-
 /// Whom or what somebody speaks to, by its own id.
 pub async fn target(chat: &Chat, named: Target) -> Result<Target, Error> {
     match named {

@@ -23,10 +23,19 @@ pub struct Presence {
 pub async fn presence(
     chat: &Chat,
     caller: &Caller,
-    users: Vec<UserId>,
+    mut users: Vec<UserId>,
 ) -> Result<Vec<Presence>, Error> {
-    let users = people::all_meant(chat, &users).await?;
-    let known = chat.store.acquainted(&caller.user, users.clone()).await?;
+    let mut known = chat.store.acquainted(&caller.user, users.clone()).await?;
+    // Only whoever is not known by the name as it was typed may be meant by another one.
+    let mut was_renamed = false;
+    for (user, _) in users.iter_mut().zip(&known).filter(|(_, is_known)| !**is_known) {
+        let meant = people::meant(chat, user.clone()).await?;
+        was_renamed |= meant != *user;
+        *user = meant;
+    }
+    if was_renamed {
+        known = chat.store.acquainted(&caller.user, users.clone()).await?;
+    }
     let mut seen = Vec::with_capacity(users.len());
     for (user, is_known) in users.into_iter().zip(known) {
         let (mut places, mut last_seen) = (Vec::new(), None);

@@ -147,19 +147,19 @@ async fn set_password(mut act: Act, user: Option<User>, hash: &str) -> Result<Op
 pub(crate) async fn put_reset(
     core: &Core,
     id: &UserId,
-    code: ResetCode,
+    kept: ResetCode,
 ) -> Result<bool, StoreError> {
-    settle!(core, try_put_reset(core, id, code))
+    settle!(core, try_put_reset(core, id, kept))
 }
 
-async fn try_put_reset(core: &Core, id: &UserId, code: ResetCode) -> Result<bool, Fault> {
+async fn try_put_reset(core: &Core, id: &UserId, kept: ResetCode) -> Result<bool, Fault> {
     let mut act = core.begin().await?;
     if lock(&mut act, id).await?.is_none() {
         act.roll_back().await?;
         return Ok(false);
     }
     let sql = format!("REPLACE INTO reset_codes ({RESET}) VALUES (?, ?, ?)");
-    act.run(sql, row::reset_values(id, code)).await?;
+    act.run(sql, row::reset_values(id, kept)).await?;
     act.commit().await?;
     Ok(true)
 }
