@@ -8,10 +8,13 @@ use data_encoding::BASE64URL_NOPAD;
 use crate::chat::Chat;
 use crate::command::{Event, Logins};
 use crate::devices;
+use crate::failed::{self, What, Why};
 use crate::ids::{LoginId, Platform, UserId};
 use crate::model::{Caller, Login, Profile, User};
+use crate::people;
 use crate::policy::account;
 use crate::reason::{Error, Reason};
+use crate::rules::Registration;
 use crate::store::{Rotated, SignedIn};
 use crate::token::Claims;
 
@@ -39,22 +42,31 @@ pub struct Tokens {
 
 /// Creates an account.
 pub async fn register(chat: &Chat, from: IpAddr, wanted: Register) -> Result<User, Error> {
+    if chat.rules.registration() == Registration::Closed {
+        return Err(Reason::RegistrationClosed.into());
+    }
     account::good_password(&wanted.password)?;
     account::good_profile(&wanted.profile)?;
+    let nickname = account::good_nickname(&wanted.profile.nickname)?;
     let given = wanted.user_id.as_deref().map(UserId::parse).transpose()?;
+    if let Some(id) = &given {
+        account::free_to_register(id)?;
+    }
     let now = chat.clock.now();
     if !chat.logins.registrations.take(from, chat.clock.ticks()) {
         return Err(Reason::TooManyRequests.into());
     }
+    // Before the password is hashed, which takes its time. The store has the last word.
     if let Some(id) = &given
-        && (id.is_system() || chat.store.user(id).await?.is_some())
+        && chat.store.holder(&id.folded()).await?.is_some()
     {
         return Err(Reason::UserExists.into());
     }
     let user = User {
         id: given.unwrap_or_else(|| make_user_id(chat)),
-        profile: wanted.profile,
+        profile: Profile { nickname, ..wanted.profile },
         created_at: now,
+        updated_at: now,
         password_hash: chat.passwords.hash(wanted.password).await?,
         session_version: 1,
     };
@@ -80,9 +92,15 @@ pub async fn login(
     platform: Platform,
 ) -> Result<(Tokens, Arc<User>), Error> {
     let now = chat.clock.now();
-    let id = UserId::parse(user_id).map_err(|_| Reason::LoginFailed)?;
-    let this_try = chat.logins.begin(&id, from, chat.clock.ticks())?;
-    let user = chat.store.user(&id).await?;
+    let failed = |why, reason: Reason| {
+        failed::tell(chat, What::SignIn, from, user_id, why);
+        Error::from(reason)
+    };
+    let id = UserId::parse(user_id);
+    let id = id.map_err(|_| failed(Why::UnknownUser, Reason::LoginFailed))?;
+    let this_try = chat.logins.begin(&id, from, chat.clock.ticks());
+    let this_try = this_try.map_err(|reason| failed(Why::TooManyTries, reason))?;
+    let user = people::account(&*chat.store, &id).await?;
     let hash = user.as_ref().map(|user| user.password_hash.clone());
     // Very long passwords are never right and not worth hashing.
     let looked = match password.len() {
@@ -96,12 +114,16 @@ pub async fn login(
             return Err(error);
         }
     };
-    let (Some(user), true) = (user, right) else { return Err(Reason::LoginFailed.into()) };
+    let user = user.ok_or_else(|| failed(Why::UnknownUser, Reason::LoginFailed))?;
+    if !right {
+        return Err(failed(Why::WrongPassword, Reason::LoginFailed));
+    }
     this_try.did_not_count();
     let (login, refresh) = new_login(chat, &user, platform);
     // A password that was changed since it was looked at signs nobody in.
     let kept = chat.store.create_login(login, user.session_version, now).await?;
-    let SignedIn { login, ended } = kept.ok_or(Reason::LoginFailed)?;
+    let kept = kept.ok_or_else(|| failed(Why::WrongPassword, Reason::LoginFailed));
+    let SignedIn { login, ended } = kept?;
     if !ended.is_empty() {
         end(chat, &user.id, Logins::These(ended), Reason::SessionInvalid);
     }
@@ -241,19 +263,24 @@ pub async fn logout(chat: &Chat, caller: &Caller) -> Result<(), Error> {
 pub async fn change_password(
     chat: &Chat,
     caller: &Caller,
+    from: IpAddr,
     old: String,
     new: String,
 ) -> Result<(), Error> {
     account::good_password(&new)?;
-    let at = chat.clock.ticks();
-    if !chat.logins.account.take(caller.user.clone(), at) {
-        return Err(Reason::TooManyRequests.into());
+    let (at, account) = (chat.clock.ticks(), caller.user.folded());
+    let failed = |why, reason: Reason| {
+        failed::tell(chat, What::PasswordChange, from, caller.user.as_str(), why);
+        Error::from(reason)
+    };
+    if !chat.logins.account.take(account.clone(), at) {
+        return Err(failed(Why::TooManyTries, Reason::TooManyRequests));
     }
     let user = chat.store.user(&caller.user).await?.ok_or(Reason::SessionInvalid)?;
     if !chat.passwords.verify(old, Some(user.password_hash.clone())).await? {
-        return Err(Reason::LoginFailed.into());
+        return Err(failed(Why::WrongPassword, Reason::LoginFailed));
     }
-    chat.logins.account.give_back(caller.user.clone(), at);
+    chat.logins.account.give_back(account, at);
     let hash = chat.passwords.hash(new).await?;
     let version = user.session_version;
     let changed = chat.store.change_password(&caller.user, version, hash).await?;

@@ -6,11 +6,13 @@ use std::sync::Arc;
 use crate::chat::Chat;
 use crate::ids::{ConversationId, GroupId, UserId};
 use crate::membership::{
-    Group, GroupAct, GroupFacts, GroupMember, GroupProfile, History, JoinCode, JoinRequest,
-    Joining, NewGroup, Role,
+    Group, GroupAct, GroupChange, GroupFacts, GroupMember, GroupProfile, History, JoinCode,
+    JoinRequest, Joining, NewGroup, Role,
 };
 use crate::model::{Caller, Standing};
-use crate::policy::group::{decide, may_look};
+use crate::people;
+use crate::policy::group::{GROUP_NAME_CHARS_MAX, decide, may_look};
+use crate::policy::name;
 use crate::read::Listed;
 use crate::reason::{Error, Reason};
 use crate::store::{About, Asker, Decided};
@@ -56,7 +58,7 @@ pub async fn act(
     chat: &Chat,
     caller: &Caller,
     id: &GroupId,
-    act: GroupAct,
+    mut act: GroupAct,
 ) -> Result<Decided, Error> {
     // One costs what a send costs, and many people more.
     let cost = 1 + act.users().len() / USERS_PER_TOKEN;
@@ -71,9 +73,13 @@ pub async fn act(
         chat.store.group(id).await?.ok_or(Reason::GroupNotFound)?;
         chat.store.group_member(id, &caller.user).await?.ok_or(Reason::NotGroupMember)?;
     }
-    if let GroupAct::Create(NewGroup { members: users, .. }) | GroupAct::Invite(users) = &act {
-        for user in users {
-            chat.store.user(user).await?.ok_or(Reason::UserNotFound)?;
+    tidy_name(&mut act);
+    let brings_people = matches!(act, GroupAct::Create(_) | GroupAct::Invite(_));
+    for user in act.users_mut() {
+        match people::known(chat, user).await? {
+            Some(id) => *user = id,
+            None if brings_people => return Err(Reason::UserNotFound.into()),
+            None => {} // whoever is in the group has an account
         }
     }
     let now = chat.clock.now();
@@ -85,6 +91,18 @@ pub async fn act(
         Box::new(move |facts: &GroupFacts| decide(&rules, facts, &group, &by, &act, now));
     // What comes of it is announced by the store, changes and wishes alike.
     Ok(chat.store.change_group(id, asker, about, deciding).await??)
+}
+
+/// Puts the group's name into the form in which it is kept; a bad one stays and is refused.
+fn tidy_name(act: &mut GroupAct) {
+    let given = match act {
+        GroupAct::Create(new) => &mut new.profile.name,
+        GroupAct::Update(GroupChange { name: Some(name), .. }) => name,
+        _ => return,
+    };
+    if let Some(tidy) = name::tidy(given, GROUP_NAME_CHARS_MAX) {
+        *given = tidy;
+    }
 }
 
 /// A group as the caller may see it, and whether they are in it.
@@ -137,7 +155,8 @@ pub async fn member(
     user: &UserId,
 ) -> Result<(Arc<Group>, GroupMember), Error> {
     let group = for_members(chat, caller, id).await?;
-    let member = chat.store.group_member(id, user).await?;
+    let user = people::meant(chat, user.clone()).await?;
+    let member = chat.store.group_member(id, &user).await?;
     Ok((group, member.ok_or(Reason::TargetNotMember)?))
 }
 

@@ -81,9 +81,42 @@ impl UserId {
         &*self.0 == SYSTEM
     }
 
+    /// The form in which ids that people take for each other are the same: without case, and with
+    /// one letter for `i l 1` and one for `o 0`. Nobody registers an id whose folded form is taken.
+    pub fn folded(&self) -> FoldedId {
+        let fold = |byte: u8| match byte.to_ascii_lowercase() {
+            b'i' | b'1' => 'l',
+            b'0' => 'o',
+            other => char::from(other),
+        };
+        FoldedId(self.0.bytes().map(fold).collect::<String>().into())
+    }
+
+    /// Whether this is the same id, typed with other capitals perhaps. Looking alike is not enough.
+    pub fn is_same_but_for_case(&self, other: &Self) -> bool {
+        self.0.eq_ignore_ascii_case(&other.0)
+    }
+
     /// The id as text.
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+}
+
+/// What ids that look alike have in common, by [`UserId::folded`].
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FoldedId(Arc<str>);
+
+impl FoldedId {
+    /// The folded form as text, in the alphabet of user ids.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for FoldedId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
     }
 }
 
@@ -369,6 +402,32 @@ mod tests {
         }
         for bad in ["", "a_b", "a:b", "a b", "é", "a\0", "__system", &"x".repeat(65)] {
             assert_eq!(UserId::parse(bad), Err(Reason::BadUserId), "{bad}");
+        }
+    }
+
+    #[test]
+    fn ids_that_look_alike_fold_to_one() {
+        for (one, other) in
+            [("Bob", "bob"), ("b0b", "BOB"), ("Ill", "1lI"), ("o.0-O", "0.o-0"), ("admin", "ADM1N")]
+        {
+            assert_eq!(user(one).folded(), user(other).folded(), "{one} {other}");
+        }
+        for (one, other) in [("bob", "bab"), ("a.b", "a-b"), ("a2", "az"), ("5", "s"), ("ab", "a")]
+        {
+            assert_ne!(user(one).folded(), user(other).folded(), "{one} {other}");
+        }
+        assert!(user("Bob").is_same_but_for_case(&user("bOB")));
+        assert!(!user("b0b").is_same_but_for_case(&user("bob")));
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn folding_again_changes_nothing(id in "[A-Za-z0-9.-]{1,64}") {
+            let folded = user(&id).folded();
+            let again = user(folded.as_str()).folded();
+            proptest::prop_assert_eq!(again, folded.clone());
+            // Whatever is the same but for case is the same folded.
+            proptest::prop_assert_eq!(user(&id.to_ascii_uppercase()).folded(), folded);
         }
     }
 

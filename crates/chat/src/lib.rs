@@ -10,7 +10,7 @@
 //! - [`invariants`]: the promises as predicates, called by tests and by the code
 //! - [`store`], [`bus`], [`intake`], [`clock`], [`passwords`]: the contracts the domain needs from others
 //! - [`policy`]: pure decisions
-//! - [`chat`]: puts the features together: [`auth`], [`devices`], [`token`], [`profile`],
+//! - [`chat`]: puts the features together: [`auth`], [`reset`], [`devices`], [`token`], [`people`], [`profile`],
 //!   [`presence`], [`group`], [`send`], [`words`], [`read`],
 //!   [`conversations`], [`recall`], [`query`], [`sync`], [`announce`]
 //! - `trail`, `meters`: what is logged and counted of acknowledgements
@@ -24,6 +24,7 @@ pub mod clock;
 pub mod command;
 pub mod conversations;
 pub mod devices;
+mod failed;
 pub mod group;
 pub mod ids;
 pub mod intake;
@@ -32,6 +33,7 @@ pub mod membership;
 mod meters;
 pub mod model;
 pub mod passwords;
+pub mod people;
 pub mod policy;
 pub mod presence;
 pub mod profile;
@@ -40,6 +42,7 @@ pub mod query;
 pub mod read;
 pub mod reason;
 pub mod recall;
+pub mod reset;
 pub mod rules;
 pub mod send;
 pub mod standing;

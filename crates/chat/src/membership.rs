@@ -278,6 +278,20 @@ impl GroupAct {
         }
     }
 
+    /// The same people, to put everybody's own id where a name was typed.
+    pub(crate) fn users_mut(&mut self) -> &mut [UserId] {
+        match self {
+            Self::Create(new) => &mut new.members,
+            Self::Invite(users) => users,
+            Self::Answer { user, .. }
+            | Self::Kick(user)
+            | Self::SetRole(user, _)
+            | Self::Transfer(user)
+            | Self::Mute(user, _) => std::slice::from_mut(user),
+            _ => &mut [],
+        }
+    }
+
     /// The code it would take.
     pub fn code(&self) -> Option<&JoinCode> {
         match self {

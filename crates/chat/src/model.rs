@@ -23,6 +23,8 @@ pub struct User {
     pub profile: Profile,
     /// When they registered.
     pub created_at: Millis,
+    /// When their profile last changed.
+    pub updated_at: Millis,
     /// The password in its kept form.
     pub password_hash: String,
     /// Session version: tokens of an older one are dead. A password change raises it.
@@ -49,6 +51,14 @@ pub struct ProfileChange {
     pub avatar: Option<String>,
     /// New app data.
     pub extra: Option<String>,
+}
+
+impl User {
+    /// Changes the profile.
+    pub fn update(&mut self, change: ProfileChange, at: Millis) {
+        self.profile.apply(change);
+        self.updated_at = self.updated_at.max(at);
+    }
 }
 
 impl Profile {
@@ -82,6 +92,23 @@ pub struct Login {
     pub rotated_at: Millis,
     /// Set once it ended.
     pub ended: bool,
+}
+
+/// A one-time code that sets somebody's password. The code itself is kept nowhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ResetCode {
+    /// A hash of whose it is and of the code.
+    pub hash: [u8; 32],
+    /// From when on it is worth nothing.
+    pub expires_at: Millis,
+}
+
+impl ResetCode {
+    /// Whether a code with this hash can be used now. Compares without telling by its time how much
+    /// fits.
+    pub fn is(&self, hash: [u8; 32], now: Millis) -> bool {
+        blake3::Hash::from(self.hash) == blake3::Hash::from(hash) && now < self.expires_at
+    }
 }
 
 /// Who is asking, as proven by a token.

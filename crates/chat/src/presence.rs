@@ -5,6 +5,7 @@ use crate::chat::Chat;
 use crate::command::{Event, Target};
 use crate::ids::{ConversationId, Millis, UserId};
 use crate::model::Caller;
+use crate::people;
 use crate::reason::{Error, Reason};
 
 /// Where somebody is online now, as far as the caller may know.
@@ -22,9 +23,19 @@ pub struct Presence {
 pub async fn presence(
     chat: &Chat,
     caller: &Caller,
-    users: Vec<UserId>,
+    mut users: Vec<UserId>,
 ) -> Result<Vec<Presence>, Error> {
-    let known = chat.store.acquainted(&caller.user, users.clone()).await?;
+    let mut known = chat.store.acquainted(&caller.user, users.clone()).await?;
+    // Only whoever is not known by the name as it was typed may be meant by another one.
+    let mut was_renamed = false;
+    for (user, _) in users.iter_mut().zip(&known).filter(|(_, is_known)| !**is_known) {
+        let meant = people::meant(chat, user.clone()).await?;
+        was_renamed |= meant != *user;
+        *user = meant;
+    }
+    if was_renamed {
+        known = chat.store.acquainted(&caller.user, users.clone()).await?;
+    }
     let mut seen = Vec::with_capacity(users.len());
     for (user, is_known) in users.into_iter().zip(known) {
         let (mut places, mut last_seen) = (Vec::new(), None);
@@ -44,6 +55,7 @@ pub async fn typing(chat: &Chat, caller: &Caller, to: Target) -> Result<(), Erro
     if !chat.typings.take(caller.user.clone(), chat.clock.ticks()) {
         return Ok(()); // they know
     }
+    let to = people::target(chat, to).await?;
     let is_heard = match &to {
         Target::User(user) if *user == caller.user || !talks(chat, caller, user).await? => {
             return Err(Reason::ConversationNotFound.into());

@@ -6,6 +6,7 @@ use crate::chat::Chat;
 use crate::command::Event;
 use crate::ids::{ConversationId, UserId};
 use crate::model::{Caller, Profile, ProfileChange, User};
+use crate::people;
 use crate::policy::account;
 use crate::reason::{Error, Reason};
 use crate::sync;
@@ -13,28 +14,34 @@ use crate::sync;
 /// Conversations of one event, so that none grows without bound.
 const TOLD_AT_ONCE: usize = 500;
 
-/// An account's public side.
-pub async fn profile(chat: &Chat, id: &UserId) -> Result<Arc<User>, Error> {
-    Ok(chat.store.user(id).await?.ok_or(Reason::UserNotFound)?)
+/// The public side of the account that a name means.
+pub async fn profile(chat: &Chat, named: &UserId) -> Result<Arc<User>, Error> {
+    Ok(people::account(&*chat.store, named).await?.ok_or(Reason::UserNotFound)?)
 }
 
 /// Changes the caller's own profile. Those who see them hear of a new name or picture.
-pub async fn update(chat: &Chat, caller: &Caller, change: ProfileChange) -> Result<User, Error> {
-    let mut user = User::clone(&*profile(chat, &caller.user).await?);
+pub async fn update(
+    chat: &Chat,
+    caller: &Caller,
+    mut change: ProfileChange,
+) -> Result<Arc<User>, Error> {
+    if let Some(nickname) = &mut change.nickname {
+        *nickname = account::good_nickname(nickname)?;
+    }
+    let user = chat.store.user(&caller.user).await?.ok_or(Reason::UserNotFound)?;
     let mut wanted = user.profile.clone();
     wanted.apply(change.clone());
     account::good_profile(&wanted)?;
-    let before = std::mem::take(&mut user.profile);
-    user.profile =
-        chat.store.update_profile(&caller.user, change).await?.ok_or(Reason::UserNotFound)?;
-    let after = &user.profile;
+    let updated = chat.store.update_profile(&caller.user, change, chat.clock.now()).await?;
+    let updated = updated.ok_or(Reason::UserNotFound)?;
+    let (before, after) = (&user.profile, &updated.profile);
     if (&before.nickname, &before.avatar) != (&after.nickname, &after.avatar)
-        && let Err(error) = tell(chat, &user.id).await
+        && let Err(error) = tell(chat, &updated.id).await
     {
         // The change is stored: others find it when they next look.
-        tracing::warn!(user = %user.id, %error, "nobody was told of a new profile");
+        tracing::warn!(user = %updated.id, %error, "nobody was told of a new profile");
     }
-    Ok(user)
+    Ok(updated)
 }
 
 /// Tells everybody online who shares a private conversation or a group that is not too large.

@@ -13,7 +13,7 @@ use crate::membership::{Group, GroupAct, GroupMember};
 use crate::model::{Caller, Message, Standing, User};
 use crate::read::{self, Listed};
 use crate::reason::{Error, Reason};
-use crate::{auth, profile};
+use crate::{auth, people, profile};
 
 /// A conversation, by its id or by whom the caller talks with.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,10 +25,12 @@ pub enum Where {
 }
 
 impl Where {
-    fn conversation(&self, caller: &Caller) -> ConversationId {
+    async fn conversation(&self, chat: &Chat, caller: &Caller) -> Result<ConversationId, Error> {
         match self {
-            Self::Conversation(id) => id.clone(),
-            Self::With(target) => target.conversation(&caller.user),
+            Self::Conversation(id) => Ok(id.clone()),
+            Self::With(target) => {
+                Ok(people::target(chat, target.clone()).await?.conversation(&caller.user))
+            }
         }
     }
 }
@@ -130,7 +132,8 @@ pub async fn answer(chat: &Chat, session: &mut Session, query: Query) -> Result<
             Found::Conversations(lines)
         }
         Query::DeleteConversation(place) => {
-            conversations::delete(chat, caller, &place.conversation(caller)).await?;
+            let conversation = place.conversation(chat, caller).await?;
+            conversations::delete(chat, caller, &conversation).await?;
             Found::Done
         }
         Query::CreateGroup(wanted) => {
@@ -202,7 +205,7 @@ async fn mark_read(
     place: &Where,
     message: Option<MessageId>,
 ) -> Result<Found, Error> {
-    let conversation = place.conversation(caller);
+    let conversation = place.conversation(chat, caller).await?;
     let up_to = match message {
         None => Seq(u64::MAX),
         Some(id) => seen(chat, caller, &conversation, id).await?.seq,
@@ -218,7 +221,7 @@ async fn history(
     before: Option<MessageId>,
     limit: usize,
 ) -> Result<Found, Error> {
-    let conversation = place.conversation(caller);
+    let conversation = place.conversation(chat, caller).await?;
     let standing = read::standing(chat, caller, &conversation).await?;
     let before = match before {
         None => None,

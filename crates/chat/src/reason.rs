@@ -51,6 +51,9 @@ reasons! {
     /// The refresh token is unknown, used, or its sign-in has ended.
     #[error("the refresh token is not valid, sign in again")]
     InvalidRefreshToken,
+    /// Unknown user, or a wrong, used or expired reset code: the answer does not tell which.
+    #[error("user id or reset code is wrong, or the code was used or has expired")]
+    ResetFailed,
     /// The operation is not for this caller.
     #[error("you may not do this")]
     Forbidden,
@@ -59,9 +62,15 @@ reasons! {
     OriginNotAllowed,
 
     // Accounts
-    /// The wanted user id is taken.
-    #[error("this user id is taken")]
+    /// The wanted user id is taken, or one that people would take for it.
+    #[error("this user id is taken, or looks like one that is")]
     UserExists,
+    /// The wanted user id is kept for the operator, or stands for something else.
+    #[error("this user id is reserved, choose another one")]
+    ReservedUserId,
+    /// Nobody makes an account here by themselves.
+    #[error("this server takes no new accounts")]
+    RegistrationClosed,
     /// No such user.
     #[error("no such user")]
     UserNotFound,
@@ -71,8 +80,8 @@ reasons! {
     /// The password is too short or too long.
     #[error("a password has 8 to 128 characters")]
     BadPassword,
-    /// The nickname is empty or too long.
-    #[error("a nickname has 1 to 64 characters")]
+    /// The nickname shows nothing, is too long, or has characters that mislead.
+    #[error("a nickname has 1 to 128 visible characters, no control or direction marks")]
     BadNickname,
     /// A profile field is too long.
     #[error("a profile field is too long")]

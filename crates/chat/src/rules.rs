@@ -17,6 +17,16 @@ pub enum SessionPolicy {
     Single,
 }
 
+/// Who may make an account.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Registration {
+    /// Whoever wants one.
+    #[default]
+    Open,
+    /// Nobody.
+    Closed,
+}
+
 /// Limits and choices of the domain.
 #[derive(Clone, Debug)]
 pub struct Rules {
@@ -54,7 +64,9 @@ pub struct Rules {
     pub user_requests_per_second: u32,
     /// Requests of one user in a burst.
     pub user_requests_burst: u32,
-    /// Registrations from one address per minute; zero is no limit.
+    /// Who may make an account.
+    pub registration: Registration,
+    /// Registrations from one address per minute; zero is none at all.
     pub registrations_per_minute: u32,
     /// Choices about groups.
     pub groups: GroupRules,
@@ -103,6 +115,13 @@ pub enum Strategy {
     Auto,
 }
 
+impl Rules {
+    /// Who may make an account: no tries are no accounts, never as many as one likes.
+    pub fn registration(&self) -> Registration {
+        if self.registrations_per_minute == 0 { Registration::Closed } else { self.registration }
+    }
+}
+
 impl Default for GroupRules {
     fn default() -> Self {
         Self {
@@ -142,6 +161,7 @@ impl Default for Rules {
             user_sends_burst: 60,
             user_requests_per_second: 50,
             user_requests_burst: 100,
+            registration: Registration::Open,
             registrations_per_minute: 600,
             groups: GroupRules::default(),
         }

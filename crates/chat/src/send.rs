@@ -14,6 +14,7 @@ use crate::ids::{ConnectionId, ConversationId, MessageId, UserId};
 use crate::intake::{Intake, Taken};
 use crate::invariants::visible;
 use crate::model::{Caller, Content, Draft, Message, ReplyTo};
+use crate::people;
 use crate::policy::group::may_speak;
 use crate::policy::send::{Facts, Permit, may_repeat, may_send};
 use crate::reason::{Error, Reason};
@@ -87,37 +88,45 @@ pub async fn send(
     outgoing: Outgoing,
     knows_accepted: bool,
 ) -> Result<Sending, Error> {
-    let conversation = outgoing.to.conversation(&caller.user);
+    let (permit, draft) = draft(chat, caller, outgoing).await?;
     match &chat.intake {
-        Some(intake) if knows_accepted && intake.takes(&conversation) => {
-            let (permit, draft) = draft(chat, caller, conversation, outgoing).await?;
+        Some(intake) if knows_accepted && intake.takes(&draft.conversation) => {
             still_speaks(chat, &draft).await?;
             Ok(Sending::Accepting(accept(&**intake, permit, draft)))
         }
-        _ => Ok(Sending::Saving(save(chat, caller, outgoing).await?)),
+        _ => Ok(Sending::Saving(append(chat, permit, draft))),
     }
 }
 
 /// Sends a message the ordinary way.
 pub async fn save(chat: &Chat, caller: &Caller, outgoing: Outgoing) -> Result<Saving, Error> {
-    let conversation = outgoing.to.conversation(&caller.user);
-    let (permit, draft) = draft(chat, caller, conversation, outgoing).await?;
+    let (permit, draft) = draft(chat, caller, outgoing).await?;
     Ok(append(chat, permit, draft))
 }
 
-async fn draft(
-    chat: &Chat,
-    caller: &Caller,
-    conversation: ConversationId,
-    mut outgoing: Outgoing,
-) -> Result<(Permit, Draft), Error> {
+async fn draft(chat: &Chat, caller: &Caller, outgoing: Outgoing) -> Result<(Permit, Draft), Error> {
     if !chat.sends.take(caller.user.clone(), chat.clock.ticks()) {
         return Err(Reason::TooManyRequests.into());
     }
+    drafted(chat, caller.user.clone(), caller.connection, outgoing).await
+}
+
+/// A message whose receiver was looked up: `to` is their own id, however it was typed.
+struct Addressed {
+    outgoing: Outgoing,
+    receiver_exists: bool,
+}
+
+async fn look_up(chat: &Chat, mut outgoing: Outgoing) -> Result<Addressed, Error> {
     once_each(&mut outgoing.content);
-    let permit = permit(chat, &caller.user, &conversation, &mut outgoing).await?;
-    let draft = drafted(chat, caller.user.clone(), caller.connection, conversation, outgoing);
-    Ok((permit, draft))
+    let mut receiver_exists = true;
+    if let Target::User(user) = &mut outgoing.to {
+        match people::known(chat, user).await? {
+            Some(id) => *user = id,
+            None => receiver_exists = false,
+        }
+    }
+    Ok(Addressed { outgoing, receiver_exists })
 }
 
 /// The append will ask too, but then others may have been told that it was accepted.
@@ -146,22 +155,22 @@ fn accept(intake: &dyn Intake, permit: Permit, draft: Draft) -> Accepting {
 }
 
 /// Says something with the operator's own voice, to anybody or to any group.
-pub async fn system(chat: &Chat, mut outgoing: Outgoing) -> Result<Saved, Error> {
-    let system = UserId::system();
-    let conversation = outgoing.to.conversation(&system);
-    once_each(&mut outgoing.content);
-    let permit = permit(chat, &system, &conversation, &mut outgoing).await?;
-    append(chat, permit, drafted(chat, system, None, conversation, outgoing)).await
+pub async fn system(chat: &Chat, outgoing: Outgoing) -> Result<Saved, Error> {
+    let (permit, draft) = drafted(chat, UserId::system(), None, outgoing).await?;
+    append(chat, permit, draft).await
 }
 
-fn drafted(
+async fn drafted(
     chat: &Chat,
     sender: UserId,
     origin: Option<ConnectionId>,
-    conversation: ConversationId,
     outgoing: Outgoing,
-) -> Draft {
-    Draft {
+) -> Result<(Permit, Draft), Error> {
+    let mut addressed = look_up(chat, outgoing).await?;
+    let conversation = addressed.outgoing.to.conversation(&sender);
+    let permit = permit(chat, &sender, &conversation, &mut addressed).await?;
+    let Addressed { outgoing, .. } = addressed;
+    let draft = Draft {
         conversation,
         sender,
         client_id: outgoing.client_id,
@@ -170,7 +179,8 @@ fn drafted(
         sent_at: chat.clock.now(),
         origin,
         marks_read: outgoing.marks_read,
-    }
+    };
+    Ok((permit, draft))
 }
 
 fn append(chat: &Chat, permit: Permit, draft: Draft) -> Saving {
@@ -184,10 +194,10 @@ async fn permit(
     chat: &Chat,
     sender: &UserId,
     conversation: &ConversationId,
-    outgoing: &mut Outgoing,
+    addressed: &mut Addressed,
 ) -> Result<Permit, Error> {
-    let asked = match facts(chat, sender, conversation, outgoing).await {
-        Ok(facts) => may_send(&chat.rules, sender, outgoing, facts),
+    let asked = match facts(chat, sender, conversation, addressed).await {
+        Ok(facts) => may_send(&chat.rules, sender, &addressed.outgoing, facts),
         Err(Error::Refused(reason)) => Err(reason),
         Err(error) => return Err(error),
     };
@@ -195,7 +205,7 @@ async fn permit(
         Ok(permit) => return Ok(permit),
         Err(reason) => reason,
     };
-    let id = MessageId::of(sender, &outgoing.client_id);
+    let id = MessageId::of(sender, &addressed.outgoing.client_id);
     let stored = chat.store.message(id).await?;
     let permit = stored.and_then(|stored| may_repeat(&stored, sender));
     Ok(permit.ok_or(reason)?)
@@ -206,35 +216,22 @@ async fn facts(
     chat: &Chat,
     sender: &UserId,
     conversation: &ConversationId,
-    outgoing: &mut Outgoing,
+    addressed: &mut Addressed,
 ) -> Result<Facts, Error> {
-    let mut facts =
-        Facts { receiver_exists: true, mentions_are_there: true, answers_something: true };
-    if let Target::User(user) = &outgoing.to {
-        facts.receiver_exists = exists(chat, user).await?;
-    }
+    let Addressed { outgoing, receiver_exists } = addressed;
+    let mut facts = Facts {
+        receiver_exists: *receiver_exists,
+        mentions_are_there: true,
+        answers_something: true,
+    };
     if let Some(id) = outgoing.reply_to {
         let answered = chat.store.message(id).await?;
         let author = answered.as_ref().map_or(sender, |answered| &answered.sender).clone();
         outgoing.content.reply_to = Some(ReplyTo { message: id, sender: author });
         facts.answers_something = can_see(chat, sender, conversation, answered.as_deref()).await?;
     }
-    let mentions = &outgoing.content.mentions;
-    if mentions.len() <= chat.rules.groups.mentions_max {
-        match &outgoing.to {
-            Target::User(user) => {
-                let is_there = |mention: &UserId| mention == user || mention == sender;
-                // Between two people nobody is everybody.
-                let is_plain = !outgoing.content.mentions_all;
-                facts.mentions_are_there = is_plain && mentions.iter().all(is_there);
-            }
-            Target::Group(group) => {
-                for mention in mentions {
-                    facts.mentions_are_there &=
-                        chat.store.group_member(group, mention).await?.is_some();
-                }
-            }
-        }
+    if outgoing.content.mentions.len() <= chat.rules.groups.mentions_max {
+        facts.mentions_are_there = mentions_are_there(chat, sender, outgoing).await?;
     }
     if !(facts.mentions_are_there && facts.answers_something)
         && let Target::Group(group) = &outgoing.to
@@ -247,14 +244,42 @@ async fn facts(
     Ok(facts)
 }
 
-/// Whether somebody has an account. Where messages are taken in without the store, whoever is
-/// connected has one too, even if the store cannot be asked.
-async fn exists(chat: &Chat, user: &UserId) -> Result<bool, Error> {
-    let asked = chat.store.user_exists(user).await;
-    if asked.is_err() && chat.intake.is_some() && !chat.bus.places(user).await.is_empty() {
-        return Ok(true);
+/// Whether everybody who is mentioned is in the conversation. Mentions become their own ids.
+async fn mentions_are_there(
+    chat: &Chat,
+    sender: &UserId,
+    outgoing: &mut Outgoing,
+) -> Result<bool, Error> {
+    let Outgoing { to, content, .. } = outgoing;
+    let mut was_renamed = false;
+    for mention in &mut content.mentions {
+        if is_there(chat, sender, to, mention).await? {
+            continue;
+        }
+        let meant = people::meant(chat, mention.clone()).await?;
+        if meant == *mention || !is_there(chat, sender, to, &meant).await? {
+            return Ok(false);
+        }
+        *mention = meant;
+        was_renamed = true;
     }
-    Ok(asked?)
+    if was_renamed {
+        once_each(content);
+    }
+    // Between two people nobody is everybody.
+    Ok(!content.mentions_all || matches!(to, Target::Group(_)))
+}
+
+async fn is_there(
+    chat: &Chat,
+    sender: &UserId,
+    to: &Target,
+    mention: &UserId,
+) -> Result<bool, Error> {
+    match to {
+        Target::User(user) => Ok(mention == user || mention == sender),
+        Target::Group(group) => Ok(chat.store.group_member(group, mention).await?.is_some()),
+    }
 }
 
 async fn can_see(

@@ -7,10 +7,12 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use crate::Boxed;
-use crate::ids::{ConnectionId, ConversationId, GroupId, LoginId, MessageId, Millis, Seq, UserId};
+use crate::ids::{
+    ConnectionId, ConversationId, FoldedId, GroupId, LoginId, MessageId, Millis, Seq, UserId,
+};
 use crate::membership::{Decision, Group, GroupFacts, GroupMember, JoinCode, JoinRequest};
 use crate::model::{
-    Change, CursorKind, Cursors, Draft, Kept, Login, Message, Profile, ProfileChange, Settings,
+    Change, CursorKind, Cursors, Draft, Kept, Login, Message, ProfileChange, ResetCode, Settings,
     SettingsChange, Standing, User,
 };
 use crate::policy::send::Permit;
@@ -343,8 +345,13 @@ pub trait Store: Send + Sync {
     /// When a user was last seen.
     fn last_seen(&self, user: &UserId) -> Stored<'_, Option<Millis>>;
 
-    /// Creates an account; `false` if the id is taken. Durable when it returns.
+    /// Creates an account; `false` if the id is taken, or one that folds to the same
+    /// ([`UserId::folded`]). Durable when it returns.
     fn create_user(&self, user: User) -> Stored<'_, bool>;
+
+    /// The id that holds a folded form. Of accounts that were there before ids were folded and that
+    /// look alike, it is the oldest.
+    fn holder<'a>(&'a self, folded: &'a FoldedId) -> Stored<'a, Option<UserId>>;
 
     /// The account, if there is one. Asked for every send, so it is shared, not copied.
     fn user(&self, id: &UserId) -> Stored<'_, Option<Arc<User>>>;
@@ -354,8 +361,14 @@ pub trait Store: Send + Sync {
         Box::pin(async move { Ok(self.user(id).await?.is_some()) })
     }
 
-    /// Changes a profile and returns it as it is now; `None` without such a user.
-    fn update_profile(&self, id: &UserId, change: ProfileChange) -> Stored<'_, Option<Profile>>;
+    /// Changes a profile and when it last changed, which never goes back. Returns the account as it
+    /// is now; `None` without such a user.
+    fn update_profile(
+        &self,
+        id: &UserId,
+        change: ProfileChange,
+        at: Millis,
+    ) -> Stored<'_, Option<Arc<User>>>;
 
     /// Replaces the password, raises the session version and ends all sign-ins of the user, in one
     /// act. Returns the new version; `None` without such a user, or if the session version is no
@@ -364,6 +377,24 @@ pub trait Store: Send + Sync {
         &self,
         id: &UserId,
         session_version: u64,
+        hash: String,
+    ) -> Stored<'_, Option<u64>>;
+
+    /// Keeps a one-time code, in place of the one before; `false` without such a user. Durable when
+    /// it returns. A new password ends it.
+    fn put_reset_code(&self, id: &UserId, code: ResetCode) -> Stored<'_, bool>;
+
+    /// The one-time code of a user that was not used yet; it may have expired.
+    fn reset_code(&self, id: &UserId) -> Stored<'_, Option<ResetCode>>;
+
+    /// Replaces the password by a one-time code, as [`Store::change_password`] would: uses the code
+    /// up, raises the session version and ends all sign-ins, in one act. Returns the new version;
+    /// `None`, and nothing changed, if it is not the user's code or has expired.
+    fn reset_password(
+        &self,
+        id: &UserId,
+        code_hash: [u8; 32],
+        now: Millis,
         hash: String,
     ) -> Stored<'_, Option<u64>>;
 

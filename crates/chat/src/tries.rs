@@ -2,23 +2,26 @@
 
 use std::net::IpAddr;
 
-use crate::ids::{Millis, UserId};
+use crate::ids::{FoldedId, Millis, UserId};
 use crate::reason::Reason;
 use crate::rules::Rules;
 use crate::throttle::Throttle;
 
 /// How often wrong passwords and new accounts are heard from somewhere.
 pub(crate) struct Throttles {
-    account_from_address: Throttle<(UserId, IpAddr)>,
-    pub(crate) account: Throttle<UserId>,
+    // By the folded id: however a name is typed, there are no more tries for it.
+    account_from_address: Throttle<(FoldedId, IpAddr)>,
+    pub(crate) account: Throttle<FoldedId>,
     address: Throttle<IpAddr>,
     pub(crate) registrations: Throttle<IpAddr>,
+    /// Lines in the log about tries that were too many.
+    pub(crate) told: Throttle<IpAddr>,
 }
 
 /// A try at a password, counted before the password is looked at, so that many at once count too.
 pub(crate) struct Try<'a> {
     throttles: &'a Throttles,
-    account: UserId,
+    account: FoldedId,
     from: IpAddr,
     at: Millis,
 }
@@ -40,6 +43,7 @@ impl Throttles {
         from: IpAddr,
         at: Millis,
     ) -> Result<Try<'_>, Reason> {
+        let account = account.folded();
         // The address first: one that tries too often must not fill the other lists with names.
         let may_try = self.address.take(from, at)
             && self.account_from_address.take((account.clone(), from), at)
@@ -47,7 +51,7 @@ impl Throttles {
         if !may_try {
             return Err(Reason::TooManyRequests);
         }
-        Ok(Try { throttles: self, account: account.clone(), from, at })
+        Ok(Try { throttles: self, account, from, at })
     }
 
     pub(crate) fn new(rules: &Rules) -> Self {
@@ -56,6 +60,7 @@ impl Throttles {
             account: Throttle::per_minute(50),
             address: Throttle::per_minute(100),
             registrations: Throttle::per_minute(rules.registrations_per_minute),
+            told: Throttle::per_minute(6),
         }
     }
 }

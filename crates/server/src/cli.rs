@@ -10,6 +10,7 @@ use crate::config::{self, Config};
 use crate::import::Import;
 use crate::migrate::Migrate;
 use crate::serve;
+use crate::user::User;
 
 /// A self-hosted instant-messaging server.
 #[derive(Parser)]
@@ -26,6 +27,7 @@ const EXAMPLES: &str = "Examples:
   nexo config default > nexo.toml            every setting with its default
   nexo config check --config nexo.toml
   nexo migrate --from ./data --to mysql://nexo:password@db/nexo
+  nexo user reset-code alice                 alice forgot her password
   nexo bench private --duration 10           how fast is it here?";
 
 #[derive(Subcommand)]
@@ -40,6 +42,9 @@ pub(crate) enum Command {
     /// Takes over the data of another system.
     #[command(subcommand)]
     Import(Import),
+    /// Helps a person: makes a code with which they set a new password.
+    #[command(subcommand)]
+    User(User),
     /// Measures a server on this machine.
     #[command(subcommand)]
     Bench(Bench),
@@ -89,6 +94,7 @@ impl Command {
             }
             Self::Migrate(migrate) => migrate.run(),
             Self::Import(import) => import.run(),
+            Self::User(user) => user.run(),
             Self::Bench(bench) => bench.run(),
         }
     }

@@ -72,6 +72,7 @@ impl Default for Config {
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Auth {
+    pub(crate) registration: String,
     pub(crate) jwt_secret: String,
     pub(crate) access_token_seconds: u64,
     pub(crate) refresh_token_seconds: u64,
@@ -84,6 +85,7 @@ pub(crate) struct Auth {
 impl Default for Auth {
     fn default() -> Self {
         Self {
+            registration: "open".into(),
             jwt_secret: String::new(),
             access_token_seconds: 1_800,
             refresh_token_seconds: 2_592_000,
@@ -324,6 +326,14 @@ impl Config {
             "session.policy is `multi`, `per_platform` or `single`",
         );
         check(
+            self.auth.registration != "invite",
+            "auth.registration = \"invite\" is not there yet: choose `open` or `closed`",
+        );
+        check(
+            matches!(self.auth.registration.as_str(), "open" | "closed" | "invite"),
+            "auth.registration is `open` or `closed`",
+        );
+        check(
             matches!(self.log.format.as_str(), "text" | "json"),
             "log.format is `text` or `json`",
         );
@@ -422,6 +432,9 @@ mod tests {
         config.auth.jwt_secret = "short".into();
         config.session.policy = "any".into();
         config.listen = "nowhere".into();
-        assert_eq!(config.problems().len(), 3);
+        config.auth.registration = "invite".into();
+        assert_eq!(config.problems().len(), 4);
+        config.auth.registration = "maybe".into();
+        assert_eq!(config.problems().len(), 4);
     }
 }

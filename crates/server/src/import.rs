@@ -5,9 +5,11 @@ use std::sync::Arc;
 
 use anyhow::{Context, bail};
 use clap::{Args, Subcommand, ValueEnum};
+use nexo_chat::clock::Clock;
 use nexo_store::mini_im::{MiniIm, MiniImOptions, Report, UserIds};
 
-use crate::clock::SystemDice;
+use crate::clock::{SystemClock, SystemDice};
+use crate::codes_file::CodesFile;
 use crate::filling::{fill, say, tell};
 use crate::migrate::prepare;
 use crate::passwords;
@@ -35,6 +37,10 @@ pub(crate) struct FromMiniIm {
     /// What the times in it mean, such as +08:00, if not what its database says.
     #[arg(long, value_name = "OFFSET", allow_hyphen_values = true)]
     time_zone: Option<String>,
+    /// Where to write the one-time codes with which people set a new password whose old one cannot be
+    /// kept; a new file, for its owner alone. Else beside the store, ending in .reset-codes.csv.
+    #[arg(long, value_name = "FILE")]
+    codes: Option<PathBuf>,
     /// A certificate authority that the databases' TLS certificates are checked against.
     #[arg(long, value_name = "FILE")]
     ca_file: Option<PathBuf>,
@@ -82,13 +88,29 @@ impl FromMiniIm {
             unusable_password: passwords::of_nobody(&SystemDice)?,
             is_usable: passwords::is_usable,
             dice: Arc::new(SystemDice),
+            now: SystemClock::new().now(),
         };
-        let mini_im = MiniIm::open(options).await;
-        let mini_im = mini_im.with_context(|| format!("cannot take over {from}"))?;
-        say(&format!("Taking over {from} into {to}."))?;
-        let tally = fill(&mini_im, &to, None).await?;
+        let codes = match &self.codes {
+            Some(path) => CodesFile::create(path)?,
+            None => CodesFile::beside(&to)?,
+        };
+        let filled = async {
+            let mini_im = MiniIm::open(options).await;
+            let mini_im = mini_im.with_context(|| format!("cannot take over {from}"))?;
+            say(&format!("Taking over {from} into {to}."))?;
+            let tally = fill(&mini_im, &to, None).await?;
+            anyhow::Ok((mini_im, tally))
+        };
+        let (mini_im, tally) = match filled.await {
+            Ok(filled) => filled,
+            Err(error) => {
+                codes.remove();
+                return Err(error);
+            }
+        };
         tell(&tally, &to)?;
         report(&mini_im.report())?;
+        codes.write(&mini_im.take_codes())?;
         say(&format!("{from} is as it was. Next: {}", to.how_to_serve()))
     }
 }

@@ -5,6 +5,7 @@ mod cause;
 mod cli;
 mod clock;
 mod cluster_settings;
+mod codes_file;
 mod config;
 mod early;
 mod environment;
@@ -23,6 +24,7 @@ mod secrets;
 mod serve;
 mod table_check;
 mod two_phase_settings;
+mod user;
 mod wiring;
 
 use std::io::Write;

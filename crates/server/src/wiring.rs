@@ -11,7 +11,7 @@ use nexo_bus::{self as bus, NodeId, Redis, RedisOptions};
 use nexo_chat::Chat;
 use nexo_chat::bus::Bus;
 use nexo_chat::clock::Dice;
-use nexo_chat::rules::{Rules, SessionPolicy};
+use nexo_chat::rules::{Registration, Rules, SessionPolicy};
 use nexo_chat::store::Store;
 use nexo_chat::token::TokenKey;
 use nexo_chat::words::Words;
@@ -110,7 +110,7 @@ pub(crate) fn chat(
     ))
 }
 
-async fn open_store(config: &Config) -> anyhow::Result<Arc<dyn Store>> {
+pub(crate) async fn open_store(config: &Config) -> anyhow::Result<Arc<dyn Store>> {
     if config.store == "embedded" {
         return open_embedded(config);
     }
@@ -184,6 +184,10 @@ fn rules(config: &Config) -> Rules {
         user_sends_burst: burst(limits.user_sends_burst, limits.user_sends_per_second),
         user_requests_per_second: limits.user_requests_per_second,
         user_requests_burst: burst(limits.user_requests_burst, limits.user_requests_per_second),
+        registration: match config.auth.registration.as_str() {
+            "closed" => Registration::Closed,
+            _ => Registration::Open,
+        },
         registrations_per_minute: limits.registrations_per_minute,
         groups: config.groups.rules(&config.receipts),
     }

@@ -4,10 +4,12 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
 
 use std::io::{BufRead, BufReader, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use nexo_sim::person::PASSWORD;
 use nexo_sim::process::Setup;
 use nexo_sim::{History, Http, MariaDb, Person, Server};
 use rustix::process::Signal;
@@ -323,8 +325,13 @@ async fn mini_im_is_taken_over() {
     ] {
         assert!(said.contains(words), "{words}: {said}");
     }
+    let codes = folder.path().join("data.reset-codes.csv");
+    let mode = std::fs::metadata(&codes).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600, "only its owner can read it");
+    let codes = std::fs::read_to_string(codes).unwrap();
     let (is_done, said) = import(&url);
     assert!(!is_done && said.contains("it is not empty"), "{said}");
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 2, "no empty file is left");
     let (is_done, said) = import(&MariaDb::shared().fresh_database());
     assert!(!is_done && said.contains("no table t_user"), "{said}");
 
@@ -333,6 +340,19 @@ async fn mini_im_is_taken_over() {
     let body = json!({ "user_id": "101", "password": "secret", "platform_id": 5 });
     let answer = server.http.post("/auth/login", "", body).await;
     assert_eq!(answer.status, 401, "{}", answer.text);
+    // A code from the import lets its owner in, once.
+    let lines: Vec<(&str, &str)> = codes.lines().filter_map(|it| it.split_once(',')).collect();
+    assert_eq!(
+        (lines.len(), lines[0]),
+        (3, ("user_id", "code")),
+        "one for each of the two: {codes}"
+    );
+    let code = lines.iter().find(|(id, _)| *id == "101").unwrap().1;
+    let body = json!({ "user_id": "101", "code": code, "new_password": PASSWORD });
+    server.http.post("/user/reset_password", "", body.clone()).await.data();
+    let again = server.http.post("/user/reset_password", "", body).await;
+    assert_eq!((again.status, again.reason()), (401, "reset_failed"));
+    Person::sign_in(&server.http, "101", 5).await;
     // One in our own form goes on, and its owner finds what they had not read.
     let bob = Person::sign_in(&server.http, "102", 5).await;
     let (_, resent) = server.connect(&bob).await;

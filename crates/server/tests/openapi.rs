@@ -223,6 +223,23 @@ impl Asking<'_> {
     }
 }
 
+/// Sets a password by a code, which an operator makes while no server uses the folder.
+async fn with_a_code(document: &Value) -> BTreeSet<(String, String)> {
+    let mut server = setup().nodes(0).start();
+    server.person("erin").await;
+    assert_eq!(server.stop(), Some(0));
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_nexo"));
+    command.env_clear().args(["user", "reset-code", "erin", "--data"]).arg(server.data());
+    let output = command.output().expect("the program runs");
+    let said = String::from_utf8(output.stdout).expect("text");
+    server.start_again(|setup| setup);
+    let mut asking = Asking { server: &server, document, answered: BTreeSet::new() };
+    let code = said.lines().next().unwrap_or_default();
+    let body = json!({ "user_id": "erin", "code": code, "new_password": "a new password" });
+    asking.ask("", "post", "/user/reset_password", body).await;
+    asking.answered
+}
+
 #[tokio::test]
 async fn every_answer_is_as_the_document_says() {
     let server = setup().with("NEXO_GROUPS__CODE_COOLDOWN_SECONDS", "0").start();
@@ -241,6 +258,8 @@ async fn every_answer_is_as_the_document_says() {
     }
     asking.post(&bob, "/auth/logout", json!({})).await;
     asking.get(&bob, "/user/info").await; // refused
+    let with_code = with_a_code(&document).await;
+    asking.answered.extend(with_code);
     for (method, path, operation) in operations(&document) {
         let key = (method.to_owned(), path.to_owned());
         assert!(
@@ -266,6 +285,8 @@ async fn accounts(asking: &mut Asking<'_>, alice: &Person) {
     let body = json!({ "old_password": password, "new_password": "another password" });
     let token = text(&signed["token"]);
     asking.ask(&token, "post", "/user/change_password", body).await;
+    let body = json!({ "user_id": "dora", "code": "A4DQ-OBYH", "new_password": "a new password" });
+    asking.ask("", "post", "/user/reset_password", body).await; // refused
     asking.get(alice, "/user/info?user_id=dora").await;
     asking.put(alice, "/user/update", json!({ "nickname": "Alice" })).await;
     let body = json!({ "user_ids": ["dora", "alice"] });

@@ -38,7 +38,7 @@ async fn the_operator_speaks_to_people_and_groups() {
         assert_eq!(say(wrong, to_max.clone()).await.status, 401, "{wrong}");
     }
     let body = json!({ "user_id": "system", "nickname": "x", "password": "long enough" });
-    assert_eq!(server.http.post("/user/register", "", body).await.reason(), "user_exists");
+    assert_eq!(server.http.post("/user/register", "", body).await.reason(), "reserved_user_id");
     assert_eq!(b.send("system", "c1", "hello?").await["reason"], "user_not_found");
 }
 

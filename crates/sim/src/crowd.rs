@@ -105,6 +105,7 @@ async fn register(store: &dyn Store, count: usize) {
             id: user(*n),
             profile: Profile { nickname: name(*n), ..Profile::default() },
             created_at: BEGAN,
+            updated_at: BEGAN,
             password_hash: "none of them has a password".to_owned(),
             session_version: 1,
         };

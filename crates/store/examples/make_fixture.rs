@@ -88,6 +88,7 @@ fn account(id: &UserId) -> User {
             extra: "{}".into(),
         },
         created_at: Millis(1000),
+        updated_at: Millis(1000),
         password_hash: "$argon2id$…".into(),
         session_version: 1,
     }

@@ -9,11 +9,11 @@ use std::ops::RangeInclusive;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use nexo_chat::Reason;
-use nexo_chat::ids::{ConversationId, GroupId, LoginId, MessageId, Millis, Seq, UserId};
+use nexo_chat::ids::{ConversationId, FoldedId, GroupId, LoginId, MessageId, Millis, Seq, UserId};
 use nexo_chat::membership::{Group, GroupMember, JoinCode, JoinRequest};
 use nexo_chat::model::{
-    Change, ChangeKind, CursorKind, Draft, Fingerprint, Kept, Login, Message, Profile,
-    ProfileChange, Recall, Settings, SettingsChange, Standing, User, Window,
+    Change, ChangeKind, CursorKind, Draft, Fingerprint, Kept, Login, Message, ProfileChange,
+    Recall, ResetCode, Settings, SettingsChange, Standing, User, Window,
 };
 use nexo_chat::policy::group::may_speak;
 use nexo_chat::policy::send::Permit;
@@ -51,6 +51,9 @@ struct State {
     codes: HashMap<JoinCode, GroupId>,
     seen: HashMap<UserId, Millis>,
     users: HashMap<UserId, User>,
+    resets: HashMap<UserId, ResetCode>,
+    /// Who holds which folded id.
+    folded: HashMap<FoldedId, UserId>,
     logins: BTreeMap<LoginId, Login>,
     /// Refresh tokens that were replaced.
     used: HashMap<[u8; 32], LoginId>,
@@ -124,6 +127,19 @@ fn closed() -> StoreError {
 }
 
 impl State {
+    /// Replaces a password of somebody who is there, and returns the session version.
+    fn set_password(&mut self, id: &UserId, hash: String) -> u64 {
+        let mut version = 0;
+        if let Some(user) = self.users.get_mut(id) {
+            user.password_hash = hash;
+            user.session_version += 1;
+            version = user.session_version;
+        }
+        self.resets.remove(id);
+        self.end_logins(id, &|_| true);
+        version
+    }
+
     fn append(&mut self, draft: Draft) -> Appended {
         let id = MessageId::of(&draft.sender, &draft.client_id);
         let fingerprint = draft.content.fingerprint(&draft.conversation);
@@ -528,23 +544,34 @@ impl Store for Memory {
 
     fn create_user(&self, user: User) -> Stored<'_, bool> {
         self.change(|state| {
-            let free = !state.users.contains_key(&user.id);
+            let folded = user.id.folded();
+            let free = !state.folded.contains_key(&folded);
             if free {
+                state.folded.insert(folded, user.id.clone());
                 state.users.insert(user.id.clone(), user);
             }
             free
         })
     }
 
+    fn holder<'a>(&'a self, folded: &'a FoldedId) -> Stored<'a, Option<UserId>> {
+        self.act(|state| state.folded.get(folded).cloned())
+    }
+
     fn user(&self, id: &UserId) -> Stored<'_, Option<Arc<User>>> {
         self.act(|state| state.users.get(id).cloned().map(Arc::new))
     }
 
-    fn update_profile(&self, id: &UserId, change: ProfileChange) -> Stored<'_, Option<Profile>> {
+    fn update_profile(
+        &self,
+        id: &UserId,
+        change: ProfileChange,
+        at: Millis,
+    ) -> Stored<'_, Option<Arc<User>>> {
         self.change(|state| {
             let user = state.users.get_mut(id)?;
-            user.profile.apply(change);
-            Some(user.profile.clone())
+            user.update(change, at);
+            Some(Arc::new(user.clone()))
         })
     }
 
@@ -555,15 +582,38 @@ impl Store for Memory {
         hash: String,
     ) -> Stored<'_, Option<u64>> {
         self.change(|state| {
-            let user = state.users.get_mut(id)?;
+            let user = state.users.get(id)?;
             if user.session_version != session_version {
                 return None;
             }
-            user.password_hash = hash;
-            user.session_version += 1;
-            let version = user.session_version;
-            state.end_logins(id, &|_| true);
-            Some(version)
+            Some(state.set_password(id, hash))
+        })
+    }
+
+    fn put_reset_code(&self, id: &UserId, code: ResetCode) -> Stored<'_, bool> {
+        self.change(|state| {
+            let exists = state.users.contains_key(id);
+            if exists {
+                state.resets.insert(id.clone(), code);
+            }
+            exists
+        })
+    }
+
+    fn reset_code(&self, id: &UserId) -> Stored<'_, Option<ResetCode>> {
+        self.act(|state| state.resets.get(id).copied())
+    }
+
+    fn reset_password(
+        &self,
+        id: &UserId,
+        code_hash: [u8; 32],
+        now: Millis,
+        hash: String,
+    ) -> Stored<'_, Option<u64>> {
+        self.change(|state| {
+            let is_right = state.resets.get(id)?.is(code_hash, now);
+            is_right.then(|| state.set_password(id, hash))
         })
     }
 

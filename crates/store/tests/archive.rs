@@ -138,7 +138,8 @@ fn story() -> Vec<Call> {
     let say = |from, to, client_id, at| Call::Append { from, to, client_id, text: 0, at };
     let mut calls = vec![
         Call::CreateUser { user: 0, hash: 7 },
-        Call::CreateUser { user: 1, hash: 8 },
+        Call::CreateUser { user: 1, hash: 9 },
+        Call::Reset { user: 0, code: 2, now: 5 },
         Call::Seen { user: 0, at: 40 },
         Call::CreateLogin { user: 0, created: 2, lives: 90, now: 3 },
         Call::Rotate { hash: 0, now: 20 },

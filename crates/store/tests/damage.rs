@@ -68,6 +68,7 @@ async fn sound_folder(messages: u64, bytes: usize) -> (tempfile::TempDir, Seen) 
         id: user("alice"),
         profile: Profile::default(),
         created_at: Millis(0),
+        updated_at: Millis(0),
         password_hash: "first".into(),
         session_version: 1,
     };
@@ -83,7 +84,7 @@ async fn sound_folder(messages: u64, bytes: usize) -> (tempfile::TempDir, Seen) 
     }
     for n in 0..5 {
         let change = ProfileChange { nickname: Some(n.to_string()), ..ProfileChange::default() };
-        store.update_profile(&user("alice"), change).await.unwrap();
+        store.update_profile(&user("alice"), change, Millis(0)).await.unwrap();
     }
     let seen = look(&store).await.unwrap();
     store.close().await.unwrap();

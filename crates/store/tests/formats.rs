@@ -12,7 +12,7 @@ use nexo_chat::ids::{
     ClientMsgId, ConversationId, GroupId, LoginId, MessageId, Millis, Seq, UserId,
 };
 use nexo_chat::membership::Role;
-use nexo_chat::model::{Content, Cursors, Draft, Receive, ReplyTo, Settings};
+use nexo_chat::model::{Content, Cursors, Draft, Receive, ReplyTo, Settings, User};
 use nexo_chat::policy::send::Permit;
 use nexo_chat::store::{Appended, Limit, Order, Store};
 use nexo_store::Embedded;
@@ -48,6 +48,9 @@ async fn check_group(store: &Arc<dyn Store>, alice: &UserId, bob: &UserId) {
 async fn format_1_opens() {
     let folder = copy_of("v1");
     let store: Arc<dyn Store> = Embedded::open(folder.path(), &folder::options()).unwrap();
+    // An older program does not open it any more: from now on new records are in it.
+    let format = fs::read_to_string(folder.path().join("FORMAT")).unwrap();
+    assert_eq!(format, "nexo store format 2\n");
     let (alice, bob) = (UserId::parse("alice").unwrap(), UserId::parse("bob").unwrap());
     let conversation = ConversationId::private(&alice, &bob);
 
@@ -74,6 +77,11 @@ async fn format_1_opens() {
     check_group(&store, &alice, &bob).await;
     let account = store.user(&bob).await.unwrap().unwrap();
     assert_eq!((&*account.profile.nickname, &*account.profile.avatar), ("BOB", "picture"));
+    assert_eq!(account.updated_at, account.created_at, "that was not kept then");
+    // Who holds which folded id was not kept either, and is now.
+    assert_eq!(store.holder(&bob.folded()).await.unwrap(), Some(bob.clone()));
+    let impostor = User { id: UserId::parse("B0b").unwrap(), ..User::clone(&account) };
+    assert!(!store.create_user(impostor).await.unwrap());
     let login = store.login(LoginId([1; 16])).await.unwrap().unwrap();
     assert_eq!((login.refresh_hash, login.generation), ([11; 32], 1));
     assert!(store.login(LoginId([2; 16])).await.unwrap().unwrap().ended);

@@ -24,6 +24,8 @@ const TABLES: &str = include_str!("fixtures/mini_im/tables.sql");
 /// A few rows of everything, and of everything that can be odd.
 const ROWS: &str = include_str!("fixtures/mini_im/rows.sql");
 
+const NOW: Millis = Millis(1_800_000_000_000);
+
 /// Counts, which is as good as chance here.
 #[derive(Default)]
 struct Counting(AtomicU8);
@@ -42,6 +44,7 @@ fn options(url: &str, user_ids: UserIds) -> MiniImOptions {
         unusable_password: "nobody's".into(),
         is_usable: |hash| hash.starts_with("$argon2"),
         dice: Arc::new(Counting::default()),
+        now: NOW,
     }
 }
 

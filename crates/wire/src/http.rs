@@ -64,6 +64,8 @@ pub struct UserInfo {
     avatar: String,
     extra: String,
     created_at: u64,
+    /// When the profile last changed.
+    updated_at: u64,
 }
 
 impl From<&User> for UserInfo {
@@ -75,6 +77,7 @@ impl From<&User> for UserInfo {
             avatar: user.profile.avatar.clone(),
             extra: user.profile.extra.clone(),
             created_at: user.created_at.0,
+            updated_at: user.updated_at.0,
         }
     }
 }

@@ -18,6 +18,9 @@ pub struct ServerInfo {
     /// How many devices of one person may be there at once.
     #[schema(schema_with = shapes::session_policy)]
     pub session_policy: &'static str,
+    /// Whether people make accounts by themselves.
+    #[schema(schema_with = shapes::registration)]
+    pub registration: &'static str,
     /// The limits, as `AUTH_OK` tells them.
     pub limits: Limits,
 }

@@ -63,6 +63,11 @@ pub fn session_policy() -> Object {
     words(&words::SESSION_POLICIES)
 }
 
+/// Who may make an account.
+pub fn registration() -> Object {
+    words(&words::REGISTRATIONS)
+}
+
 /// A content type by its name.
 pub fn msg_type() -> Object {
     words(&typed::KINDS)

@@ -2,7 +2,7 @@
 
 use nexo_chat::membership::{History, Joining, Role};
 use nexo_chat::model::Receive;
-use nexo_chat::rules::SessionPolicy;
+use nexo_chat::rules::{Registration, SessionPolicy};
 
 pub(crate) const JOININGS: [(&str, Joining); 3] =
     [("open", Joining::Open), ("approval", Joining::Approval), ("invite", Joining::Invite)];
@@ -23,6 +23,9 @@ pub(crate) const SESSION_POLICIES: [(&str, SessionPolicy); 3] = [
     ("per_platform", SessionPolicy::PerPlatform),
     ("single", SessionPolicy::Single),
 ];
+
+pub(crate) const REGISTRATIONS: [(&str, Registration); 2] =
+    [("open", Registration::Open), ("closed", Registration::Closed)];
 
 fn read<T: Copy>(table: &[(&str, T)], word: &str) -> Option<T> {
     table.iter().find(|(known, _)| *known == word).map(|(_, value)| *value)
@@ -98,6 +101,11 @@ pub fn receive_number(receive: Receive) -> i32 {
 /// The word for how many devices of one person may be there.
 pub fn session_policy(policy: SessionPolicy) -> &'static str {
     say(&SESSION_POLICIES, &policy)
+}
+
+/// The word for who may make an account.
+pub fn registration(registration: Registration) -> &'static str {
+    say(&REGISTRATIONS, &registration)
 }
 
 #[cfg(test)]

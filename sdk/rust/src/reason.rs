@@ -70,13 +70,16 @@ reasons! {
     Kicked "kicked" 401 Ends(4403), false, "signed in on another device";
     LoginFailed "login_failed" 401 Stays, false, "user id or password is wrong";
     InvalidRefreshToken "invalid_refresh_token" 401 Stays, false, "the refresh token is not valid, sign in again";
+    ResetFailed "reset_failed" 401 Stays, false, "user id or reset code is wrong, or the code was used or has expired";
     Forbidden "forbidden" 403 Stays, false, "you may not do this";
     OriginNotAllowed "origin_not_allowed" 403 Ends(4404), false, "this origin is not allowed";
-    UserExists "user_exists" 409 Stays, false, "this user id is taken";
+    UserExists "user_exists" 409 Stays, false, "this user id is taken, or looks like one that is";
+    ReservedUserId "reserved_user_id" 409 Stays, false, "this user id is reserved, choose another one";
+    RegistrationClosed "registration_closed" 403 Stays, false, "this server takes no new accounts";
     UserNotFound "user_not_found" 404 Stays, false, "no such user";
     BadUserId "bad_user_id" 400 Stays, false, "a user id is 1 to 64 of A-Z a-z 0-9 . -";
     BadPassword "bad_password" 400 Stays, false, "a password has 8 to 128 characters";
-    BadNickname "bad_nickname" 400 Stays, false, "a nickname has 1 to 64 characters";
+    BadNickname "bad_nickname" 400 Stays, false, "a nickname has 1 to 128 visible characters, no control or direction marks";
     BadProfile "bad_profile" 400 Stays, false, "a profile field is too long";
     TooManyRequests "too_many_requests" 429 Ends(4029), true, "too many requests, slow down";
     TooManyConnections "too_many_connections" 429 Ends(4030), true, "too many connections for this user";

@@ -115,6 +115,7 @@ async fn account(chat: &Chat, name: String, hash: String) -> Result<()> {
         id: UserId::parse(&name)?,
         profile: Profile { nickname: name, ..Profile::default() },
         created_at: chat.clock.now(),
+        updated_at: chat.clock.now(),
         password_hash: hash,
         session_version: 1,
     };

@@ -1,7 +1,46 @@
 //! Is this a good account?
 
+use crate::ids::UserId;
 use crate::model::Profile;
+use crate::policy::name;
 use crate::reason::Reason;
+
+/// Ids that nobody registers: others would take them for the operator, for everybody, or for nobody.
+const RESERVED: [&str; 24] = [
+    "admin",
+    "administrator",
+    "all",
+    "anonymous",
+    "everybody",
+    "everyone",
+    "help",
+    "here",
+    "me",
+    "mod",
+    "moderator",
+    "nexo",
+    "nobody",
+    "null",
+    "official",
+    "operator",
+    "postmaster",
+    "root",
+    "security",
+    "staff",
+    "support",
+    "system",
+    "undefined",
+    "webmaster",
+];
+
+/// Whether somebody may register this id. What looks like a reserved one is reserved too.
+pub fn free_to_register(id: &UserId) -> Result<(), Reason> {
+    let folded = id.folded();
+    let is_reserved = RESERVED
+        .iter()
+        .any(|name| UserId::parse(name).is_ok_and(|reserved| reserved.folded() == folded));
+    if is_reserved { Err(Reason::ReservedUserId) } else { Ok(()) }
+}
 
 /// Whether a password is long enough to keep and short enough to hash.
 pub fn good_password(password: &str) -> Result<(), Reason> {
@@ -9,13 +48,17 @@ pub fn good_password(password: &str) -> Result<(), Reason> {
     if fits { Ok(()) } else { Err(Reason::BadPassword) }
 }
 
+/// Characters of a nickname.
+pub const NICKNAME_CHARS_MAX: usize = 128;
+
+/// A nickname as it is kept.
+pub fn good_nickname(nickname: &str) -> Result<String, Reason> {
+    name::tidy(nickname, NICKNAME_CHARS_MAX).ok_or(Reason::BadNickname)
+}
+
 /// Whether a profile is within its lengths and shows a name.
 pub fn good_profile(profile: &Profile) -> Result<(), Reason> {
-    let name = profile.nickname.chars().count();
-    let shows = profile.nickname.chars().any(|c| !c.is_whitespace() && !c.is_control());
-    if !(1..=64).contains(&name) || !shows || profile.nickname.chars().any(char::is_control) {
-        return Err(Reason::BadNickname);
-    }
+    good_nickname(&profile.nickname)?;
     if profile.avatar.len() > 1024 || profile.extra.len() > 4096 {
         return Err(Reason::BadProfile);
     }
@@ -40,6 +83,20 @@ mod tests {
     }
 
     #[test]
+    fn some_ids_are_nobodys() {
+        let check = |id: &str, expect| {
+            assert_eq!(free_to_register(&UserId::parse(id).unwrap()), expect, "{id}");
+        };
+        for id in ["system", "System", "admin", "ADM1N", "r00t", "nexo", "a11", "nu1l", "0fficial"]
+        {
+            check(id, Err(Reason::ReservedUserId));
+        }
+        for id in ["alice", "admin-2", "systema", "roots", "hal", "mee"] {
+            check(id, Ok(()));
+        }
+    }
+
+    #[test]
     fn a_nickname_shows_something() {
         let check = |nickname: &str, expect| {
             let profile = Profile { nickname: nickname.into(), ..Profile::default() };
@@ -50,6 +107,7 @@ mod tests {
         check("", Err(Reason::BadNickname));
         check("   ", Err(Reason::BadNickname));
         check("a\u{0}b", Err(Reason::BadNickname));
-        check(&"x".repeat(65), Err(Reason::BadNickname));
+        check(&"x".repeat(128), Ok(()));
+        check(&"x".repeat(129), Err(Reason::BadNickname));
     }
 }

@@ -3,6 +3,7 @@
 pub mod account;
 pub mod delivery;
 pub mod group;
+pub mod name;
 pub mod read;
 pub mod recall;
 pub mod send;

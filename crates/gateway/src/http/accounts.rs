@@ -6,12 +6,13 @@ use axum::extract::State;
 use nexo_chat::auth::{self, Register};
 use nexo_chat::ids::{Platform, UserId};
 use nexo_chat::model::{Profile, ProfileChange};
-use nexo_chat::{Error, Reason, presence, profile};
+use nexo_chat::{Error, Reason, presence, profile, reset};
 use nexo_wire::http::{Nothing, OnlineStatus, SignedIn, UserInfo};
 use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
 
 use super::answer::{Answer, Asked};
+use super::named::user_id;
 use super::paths::{Paths, paths};
 use super::taken::{Authenticated, Body, NoBody, Params};
 use crate::gateway::Gateway;
@@ -23,7 +24,8 @@ pub(super) fn paths(paths: &mut Paths) {
     paths.group("Accounts", "Making an account, signing in, and who people are.");
     paths! { paths:
         POST "/user/register" register, "Makes an account."
-            [BadUserId UserExists BadNickname BadPassword BadProfile TooManyRequests]
+            [RegistrationClosed BadUserId ReservedUserId UserExists BadNickname BadPassword BadProfile
+             TooManyRequests]
         POST "/auth/login" login, "Signs in on a device and gives its tokens."
             [LoginFailed TooManyRequests]
         POST "/auth/refresh" refresh, "Gives new tokens for a refresh token, which is used up by this."
@@ -31,6 +33,9 @@ pub(super) fn paths(paths: &mut Paths) {
         POST "/auth/logout" logout, "Ends this sign-in, its sockets too." []
         POST "/user/change_password" change_password, "Changes the password and ends every sign-in."
             [LoginFailed BadPassword]
+        POST "/user/reset_password" reset_password,
+            "Sets a new password by a one-time code from the operator, and ends every sign-in."
+            [ResetFailed BadPassword TooManyRequests]
         GET "/user/info" info, "Shows a person; without `user_id` yourself." [UserNotFound]
         PUT "/user/update" update, "Changes your profile: what is given is taken, the rest stays."
             [BadNickname BadProfile UserNotFound]
@@ -48,7 +53,7 @@ struct RegisterBody {
     #[schema(pattern = "^[A-Za-z0-9.-]{1,64}$")]
     user_id: Option<String>,
     #[serde(default)]
-    #[schema(required, min_length = 1, max_length = 64)]
+    #[schema(required, min_length = 1, max_length = 128)]
     nickname: String,
     #[schema(min_length = 8, max_length = 128)]
     password: String,
@@ -135,8 +140,34 @@ async fn change_password(
     Body(body): Body<ChangePasswordBody>,
 ) -> Answer<Nothing> {
     let ChangePasswordBody { old_password, new_password } = body;
-    let changed = auth::change_password(&gateway.chat, &caller, old_password, new_password).await;
+    let chat = &gateway.chat;
+    let changed =
+        auth::change_password(chat, &caller, asked.from, old_password, new_password).await;
     asked.answer(changed.map(|()| Nothing))
+}
+
+#[derive(Deserialize, ToSchema)]
+#[schema(example = json!({
+    "user_id": "alice", "code": "A4DQ-OBYH-A4DQ-OBYH", "new_password": "correct horse",
+}))]
+#[serde(deny_unknown_fields)]
+struct ResetPasswordBody {
+    user_id: String,
+    /// Works once. Case, dashes and spaces do not matter.
+    code: String,
+    #[schema(min_length = 8, max_length = 128)]
+    new_password: String,
+}
+
+async fn reset_password(
+    State(gateway): Shared,
+    asked: Asked,
+    Body(body): Body<ResetPasswordBody>,
+) -> Answer<Nothing> {
+    let ResetPasswordBody { user_id, code, new_password } = body;
+    let chat = &gateway.chat;
+    let set = reset::reset_password(chat, asked.from, &user_id, &code, new_password).await;
+    asked.answer(set.map(|()| Nothing))
 }
 
 #[derive(Deserialize, IntoParams)]
@@ -153,7 +184,7 @@ async fn info(
 ) -> Answer<UserInfo> {
     let found = async {
         let id = match params.user_id {
-            Some(id) => UserId::parse(&id).map_err(|_| Reason::UserNotFound)?,
+            Some(id) => user_id(&id)?,
             None => caller.user,
         };
         let user = profile::profile(&gateway.chat, &id).await?;
@@ -165,7 +196,7 @@ async fn info(
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct ProfileBody {
-    #[schema(min_length = 1, max_length = 64)]
+    #[schema(min_length = 1, max_length = 128)]
     nickname: Option<String>,
     avatar: Option<String>,
     extra: Option<String>,
@@ -180,7 +211,7 @@ async fn update(
     let ProfileBody { nickname, avatar, extra } = body;
     let change = ProfileChange { nickname, avatar, extra };
     let updated = profile::update(&gateway.chat, &caller, change).await;
-    asked.answer(updated.map(|user| UserInfo::from(&user)))
+    asked.answer(updated.map(|user| UserInfo::from(&*user)))
 }
 
 #[derive(Deserialize, ToSchema)]

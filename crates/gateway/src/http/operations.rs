@@ -63,6 +63,7 @@ async fn info(State(gateway): State<Arc<Gateway>>, asked: Asked) -> Answer<Serve
         version: gateway.options.version.clone(),
         dialects: ["typed", "numbered", "dotted"],
         session_policy: words::session_policy(gateway.chat.rules.session_policy),
+        registration: words::registration(gateway.chat.rules.registration()),
         limits: gateway.limits.clone(),
     }))
 }

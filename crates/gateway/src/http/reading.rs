@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use nexo_chat::conversations::{self as listing, After, Which};
-use nexo_chat::ids::{ConversationId, Millis, Seq, UserId};
+use nexo_chat::ids::{ConversationId, Millis, Seq};
 use nexo_chat::model::Caller;
-use nexo_chat::{Error, Reason, read, recall, sync};
+use nexo_chat::{Chat, Error, Reason, people, read, recall, sync};
 use nexo_wire::camel::{ConversationLine, MemberState, MessageEntity};
 use nexo_wire::changes::ChangeEntity;
 use nexo_wire::http::{Head, Heads};
@@ -14,6 +14,7 @@ use serde::Deserialize;
 use utoipa::IntoParams;
 
 use super::answer::{Answer, Answers, Asked};
+use super::named::user_id;
 use super::paths::{Paths, paths};
 use super::taken::{Authenticated, Params};
 use crate::gateway::Gateway;
@@ -60,8 +61,8 @@ pub(super) fn after(
     }
 }
 
-fn with_peer(caller: &Caller, peer: &str) -> Result<ConversationId, Reason> {
-    let peer = UserId::parse(peer).map_err(|_| Reason::UserNotFound)?;
+async fn with_peer(chat: &Chat, caller: &Caller, peer: &str) -> Result<ConversationId, Error> {
+    let peer = people::meant(chat, user_id(peer)?).await?;
     Ok(ConversationId::private(&caller.user, &peer))
 }
 
@@ -82,7 +83,7 @@ async fn cursor(
     Params(params): Params<CursorParams>,
 ) -> Answers<MessageEntity> {
     let found = async {
-        let conversation = with_peer(&caller, &params.peer_user_id)?;
+        let conversation = with_peer(&gateway.chat, &caller, &params.peer_user_id).await?;
         let limit = limit(params.limit, 20, 100);
         let before = params.last_seq.map(Seq);
         read::history(&gateway.chat, &caller, &conversation, before, limit).await
@@ -108,7 +109,7 @@ async fn since(
     Params(params): Params<SinceParams>,
 ) -> Answers<MessageEntity> {
     let found = async {
-        let conversation = with_peer(&caller, &params.peer_user_id)?;
+        let conversation = with_peer(&gateway.chat, &caller, &params.peer_user_id).await?;
         let limit = limit(params.limit, 50, 200);
         read::since(&gateway.chat, &caller, &conversation, Seq(params.since_seq), limit).await
     };
@@ -156,7 +157,7 @@ async fn member_state(
     Params(params): Params<MemberStateParams>,
 ) -> Answer<MemberState> {
     let found = async {
-        let conversation = with_peer(&caller, &params.peer_user_id)?;
+        let conversation = with_peer(&gateway.chat, &caller, &params.peer_user_id).await?;
         let standing = read::standing(&gateway.chat, &caller, &conversation).await?;
         let line = listing::line(&gateway.chat, &caller, standing).await?;
         let state = line.as_ref().and_then(MemberState::new);

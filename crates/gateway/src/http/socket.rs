@@ -33,7 +33,7 @@ fn named(uri: &Uri) -> Result<Option<Handshake>, Reason> {
 async fn known(gateway: &Gateway, handshake: &Handshake) -> Result<Caller, Reason> {
     let caller = auth::authenticate(&gateway.chat, &handshake.token).await;
     let caller = caller.map_err(|error| error.reason())?;
-    if caller.user.as_str() != handshake.send_id {
+    if !caller.user.as_str().eq_ignore_ascii_case(&handshake.send_id) {
         return Err(Reason::ReauthUidMismatch);
     }
     if handshake.platform.is_some_and(|platform| caller.platform != platform) {

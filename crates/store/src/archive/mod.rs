@@ -14,7 +14,7 @@ mod tally;
 
 use nexo_chat::ids::{ConversationId, GroupId, LoginId, Millis, Seq, UserId};
 use nexo_chat::membership::{Group, GroupMember, JoinCode, JoinRequest};
-use nexo_chat::model::{Change, Fingerprint, Login, Message, Settings, User, Window};
+use nexo_chat::model::{Change, Fingerprint, Login, Message, ResetCode, Settings, User, Window};
 use nexo_chat::progress::Progress;
 use nexo_chat::store::Stored;
 
@@ -46,6 +46,13 @@ pub enum Item {
         generation: u64,
         /// BLAKE3 of it.
         hash: [u8; 32],
+    },
+    /// A one-time code that sets a password.
+    Reset {
+        /// Whose.
+        user: UserId,
+        /// What is kept of it.
+        code: ResetCode,
     },
     /// A group, ended or not.
     Group(Box<Group>),
@@ -131,6 +138,8 @@ pub enum Kind {
     Login,
     /// Refresh tokens that were replaced.
     Used,
+    /// One-time codes.
+    Reset,
     /// Groups.
     Group,
     /// Join codes.
@@ -155,11 +164,12 @@ pub enum Kind {
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::User,
         Self::Seen,
         Self::Login,
         Self::Used,
+        Self::Reset,
         Self::Group,
         Self::Code,
         Self::GroupMember,
@@ -179,6 +189,7 @@ impl Kind {
             Self::Seen => "last-seen times",
             Self::Login => "sign-ins",
             Self::Used => "used refresh tokens",
+            Self::Reset => "reset codes",
             Self::Group => "groups",
             Self::Code => "join codes",
             Self::GroupMember => "group members",
@@ -201,6 +212,7 @@ impl Item {
             Self::Seen { .. } => Kind::Seen,
             Self::Login(_) => Kind::Login,
             Self::Used { .. } => Kind::Used,
+            Self::Reset { .. } => Kind::Reset,
             Self::Group(_) => Kind::Group,
             Self::Code { .. } => Kind::Code,
             Self::GroupMember { .. } => Kind::GroupMember,

@@ -101,6 +101,7 @@ pub(super) fn account(id: &str) -> User {
         id: user(id),
         profile: Profile { nickname: id.to_uppercase(), ..Profile::default() },
         created_at: NOW,
+        updated_at: NOW,
         password_hash: format!("hash of {id}"),
         session_version: 1,
     }

@@ -137,6 +137,8 @@ pub(super) async fn accounts_survive(opener: Arc<dyn Opener>) {
     assert_eq!(found.user(&user("alice")).await.unwrap(), alice);
     assert_eq!(found.login(login("alice", 1).id).await.unwrap(), Some(login("alice", 1)));
     assert!(!found.create_user(account("alice")).await.unwrap());
+    assert!(!found.create_user(account("A1ice")).await.unwrap(), "it looks like alice");
+    assert_eq!(found.holder(&user("A1ice").folded()).await.unwrap(), Some(user("alice")));
 }
 
 pub(super) async fn ended_stay_ended(opener: Arc<dyn Opener>) {

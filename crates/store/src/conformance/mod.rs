@@ -126,6 +126,9 @@ pub const CASES: &[Case] = &[
     case("a_kick_never_shows_what_came_after", |o| Box::pin(group_windows::kick_and_look(o))),
     case("a_join_and_sends_agree_on_their_order", |o| Box::pin(group_windows::join_races(o))),
     case("a_user_id_is_taken_once", |o| Box::pin(accounts::taken_once(o))),
+    case("an_id_is_taken_whatever_its_look", |o| Box::pin(accounts::taken_whatever_its_look(o))),
+    case("of_many_that_look_alike_one_is_made", |o| Box::pin(accounts::one_look_wins(o))),
+    case("a_reset_code_sets_a_password_once", |o| Box::pin(accounts::reset_once(o))),
     case("of_parallel_registrations_one_wins", |o| Box::pin(accounts::one_wins(o))),
     case("a_profile_changes_in_what_is_named", |o| Box::pin(accounts::profile_changes(o))),
     case("a_new_password_ends_all_sign_ins", |o| Box::pin(accounts::new_password(o))),
@@ -159,6 +162,7 @@ pub const CASES: &[Case] = &[
     lasting("groups_survive_a_crash", |o| Box::pin(group_windows::survives_crash(o))),
     lasting("marks_survive_a_crash", |o| Box::pin(marks::survive_crash(o))),
     lasting("accounts_survive_a_crash", |o| Box::pin(lasting::accounts_survive(o))),
+    lasting("reset_codes_survive_a_crash", |o| Box::pin(accounts::resets_survive(o))),
     lasting("ended_sign_ins_stay_ended", |o| Box::pin(lasting::ended_stay_ended(o))),
 ];
 

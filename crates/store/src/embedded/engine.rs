@@ -62,7 +62,7 @@ impl Engine {
 
     /// Opens trees that [`Engine::create`] made.
     pub(crate) fn open(folder: &Path, options: &Options) -> Result<Self, Fault> {
-        for space in Space::ALL {
+        for space in Space::ALL.into_iter().filter(|space| space.is_original()) {
             if !folder.join(space.name()).join(BEGIN).exists() {
                 return Err(Fault::new(format!("the keyspace {} is missing", space.name())));
             }

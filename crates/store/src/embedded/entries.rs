@@ -10,8 +10,8 @@ use super::group_record::{GroupMemberRecord, GroupRecord, RequestRecord};
 use super::keys::{self, Space};
 use super::poison::Fault;
 use super::record::{
-    self, CursorRecord, IdRecord, LoginRecord, MessageRecord, SettingsRecord, UserRecord,
-    WindowRecord,
+    self, CursorRecord, IdRecord, LoginRecord, MessageRecord, ResetRecord, SettingsRecord,
+    UserRecord, WindowRecord,
 };
 use crate::archive::Item;
 
@@ -63,6 +63,9 @@ fn entries(item: &Item, put: &mut Put<'_>) -> Result<(), Fault> {
         Item::Used { login, generation, hash } => {
             write(put, Space::Used, &keys::used(*login, *generation), hash)?;
             write(put, Space::Refresh, hash, &login.0)
+        }
+        Item::Reset { user, code } => {
+            write(put, Space::Resets, &keys::user(user), &ResetRecord::from(*code))
         }
         Item::Group(group) => {
             write(put, Space::Groups, &keys::group(&group.id), &GroupRecord::from(&**group))

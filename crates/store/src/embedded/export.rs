@@ -13,16 +13,19 @@ use super::core::Core;
 use super::group_record::{GroupMemberRecord, GroupRecord, RequestRecord};
 use super::keys::{self, Space};
 use super::poison::Fault;
-use super::record::{self, IdRecord, LoginRecord, MessageRecord, UserRecord, impossible, user_id};
+use super::record::{
+    self, IdRecord, LoginRecord, MessageRecord, ResetRecord, UserRecord, impossible, user_id,
+};
 use crate::archive::{Export, Item, Lots};
 
 /// The keyspaces that things are found in, in the order of their kinds. What the others hold is
 /// told with these, or follows from them.
-pub(crate) const SPACES: [Space; 14] = [
+pub(crate) const SPACES: [Space; 15] = [
     Space::Users,
     Space::Seen,
     Space::Logins,
     Space::Used,
+    Space::Resets,
     Space::Groups,
     Space::Codes,
     Space::GroupMembers,
@@ -37,7 +40,7 @@ pub(crate) const SPACES: [Space; 14] = [
 
 /// Records read at a time, and about their bytes.
 const PAGE: usize = 1024;
-const PAGE_BYTES: usize = 2 << 20;
+pub(super) const PAGE_BYTES: usize = 2 << 20;
 
 impl Export for Embedded {
     fn export(&self, lots: Lots) -> Stored<'static, ()> {
@@ -85,6 +88,10 @@ fn item(core: &Core, space: Space, key: &[u8], value: &[u8]) -> Result<Item, Fau
             Ok(Item::Login(record.login(LoginId(array(space, key)?))?))
         }
         Space::Used => used(key, value),
+        Space::Resets => {
+            let record: ResetRecord = record::decode(space, key, value)?;
+            Ok(Item::Reset { user: user_id(text(space, key)?)?, code: record.into() })
+        }
         Space::Groups => {
             let record: GroupRecord<'_> = record::decode(space, key, value)?;
             Ok(Item::Group(Box::new(record.group(&group_id(space, text(space, key)?)?)?)))

@@ -26,7 +26,8 @@ impl Embedded {
         if !path.as_ref().join("FORMAT").exists() {
             return Err(ArchiveError::Missing);
         }
-        Ok(Self::open(path, options)?)
+        // As it is: nothing is added to what is only read.
+        Ok(Self::open_in(Folder::open(path.as_ref())?.finished()?, options)?)
     }
 
     /// Opens a folder that has no data, to put data into it. Until [`Import::finish`] nobody can
@@ -39,7 +40,7 @@ impl Embedded {
         if let Some(name) = strange(path)? {
             return Err(ArchiveError::NotEmpty(name));
         }
-        let store = Self::open(path, options)?;
+        let store = Self::open_in(Folder::open(path)?.finished()?, options)?;
         for space in SPACES {
             let all = (Bound::Unbounded, Bound::Unbounded);
             let any = store.core.engine.scan(space, all, 1, Order::Ascending, 0);
@@ -95,7 +96,11 @@ impl Import for Embedded {
     }
 
     fn finish(&self) -> Stored<'_, ()> {
-        let ended = self.core.folder.end_filling();
-        Box::pin(ready(ended.map_err(|error| StoreError::Unavailable(error.into()))))
+        // Again, should it have been made while there was nothing to take in.
+        let ended = self.fold_all().map_err(|fault| self.core.poison.set(&fault)).and_then(|()| {
+            let ended = self.core.folder.end_filling();
+            ended.map_err(|error| StoreError::Unavailable(error.into()))
+        });
+        Box::pin(ready(ended))
     }
 }

@@ -24,14 +24,16 @@
 //! | `codes`       | join code                             | group                            |
 //! | `seen`        | user                                  | when they were last seen         |
 //! | `mutes`       | group, 0, user                        | until when a leaver is muted     |
+//! | `resets`      | user                                  | the one-time code                |
+//! | `folded`      | folded user id; 0 once all have one   | user; nothing                    |
 
 use std::ops::{Bound, RangeInclusive};
 
-use nexo_chat::ids::{ConversationId, GroupId, LoginId, Seq, UserId};
+use nexo_chat::ids::{ConversationId, FoldedId, GroupId, LoginId, Seq, UserId};
 
 /// The number of this layout. Raised when a folder written by the new code cannot be read by the
-/// old one.
-pub(crate) const FORMAT: u32 = 1;
+/// old one. Every older one is read: a folder of one is this one from when it is opened.
+pub(crate) const FORMAT: u32 = 2;
 
 /// A keyspace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -55,11 +57,13 @@ pub(crate) enum Space {
     Codes,
     Seen,
     Mutes,
+    Folded,
+    Resets,
 }
 
 impl Space {
     /// All of them; the place in this list is part of each record's checksum.
-    pub(crate) const ALL: [Self; 19] = [
+    pub(crate) const ALL: [Self; 21] = [
         Self::Messages,
         Self::Ids,
         Self::Members,
@@ -79,6 +83,8 @@ impl Space {
         Self::Codes,
         Self::Seen,
         Self::Mutes,
+        Self::Folded,
+        Self::Resets,
     ];
 
     /// Its name on disk.
@@ -103,7 +109,14 @@ impl Space {
             Self::Codes => "codes",
             Self::Seen => "seen",
             Self::Mutes => "mutes",
+            Self::Folded => "folded",
+            Self::Resets => "resets",
         }
+    }
+
+    /// Whether folders of the first format have it. What came later is made where it is missing.
+    pub(crate) fn is_original(self) -> bool {
+        self <= Self::Mutes
     }
 }
 
@@ -224,6 +237,14 @@ pub(crate) fn split(key: &[u8]) -> Option<(&str, &[u8])> {
 pub(crate) fn user(id: &UserId) -> Vec<u8> {
     id.as_str().as_bytes().to_vec()
 }
+
+/// The key of `folded` for an id.
+pub(crate) fn folded(id: &FoldedId) -> Vec<u8> {
+    id.as_str().as_bytes().to_vec()
+}
+
+/// In `folded`, what is there once every account is: no id has a zero.
+pub(crate) const ALL_FOLDED: [u8; 1] = [END_OF_ID];
 
 pub(crate) fn used(login: LoginId, generation: u64) -> Vec<u8> {
     [&login.0[..], &generation.to_be_bytes()].concat()

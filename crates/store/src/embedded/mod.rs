@@ -7,12 +7,13 @@
 //! them only while a tree takes a finished file over. In reading order:
 //!
 //! - `options`, `folder`, `witness`: what is in the data folder, and who holds it
-//! - `keys`, `record`, `change_record`, `group_record`: every byte on disk
+//! - `keys`, `record`, `change_record`, `group_record`, `padded`: every byte on disk
 //! - `batch`, `segment`, `log`: what is durable, and how it is found again
 //! - `engine`: the only file that knows the LSM trees; `young`: the ids that they do not have yet
 //! - `poison`: what is beyond repair
 //! - `shards`, `cached`, `heads`, `cursors`, `recent`: what is kept in memory
-//! - `pending`, `append`, `recall`, `groups`, `settings`, `accounts`, `logins`: decisions of a batch
+//! - `pending`, `append`, `recall`, `groups`, `settings`, `accounts`, `folded`, `logins`: decisions of a
+//!   batch
 //! - `committer`, `announcer`: the two threads that answer
 //! - `upkeep`: the two threads that keep the trees in order
 //! - `read`: everything that only reads
@@ -32,6 +33,7 @@ mod disk;
 mod engine;
 mod entries;
 mod export;
+mod folded;
 mod folder;
 mod group_record;
 mod groups;
@@ -42,6 +44,7 @@ mod log;
 mod logins;
 mod open;
 mod options;
+mod padded;
 mod pending;
 mod poison;
 mod read;
@@ -67,10 +70,10 @@ use std::thread::JoinHandle;
 use tokio::sync::oneshot;
 
 use nexo_chat::Reason;
-use nexo_chat::ids::{ConversationId, GroupId, LoginId, MessageId, Millis, Seq, UserId};
+use nexo_chat::ids::{ConversationId, FoldedId, GroupId, LoginId, MessageId, Millis, Seq, UserId};
 use nexo_chat::membership::{Group, GroupMember, JoinCode, JoinRequest};
 use nexo_chat::model::{
-    Change, CursorKind, Draft, Login, Message, Profile, ProfileChange, Settings, SettingsChange,
+    Change, CursorKind, Draft, Login, Message, ProfileChange, ResetCode, Settings, SettingsChange,
     Standing, User,
 };
 use nexo_chat::policy::send::Permit;
@@ -379,13 +382,22 @@ impl Store for Embedded {
         self.submit(CHANGE_BYTES, |pending| accounts::create(pending, user))
     }
 
+    fn holder<'a>(&'a self, folded: &'a FoldedId) -> Stored<'a, Option<UserId>> {
+        self.look(|core| folded::holder(core, folded))
+    }
+
     fn user(&self, id: &UserId) -> Stored<'_, Option<Arc<User>>> {
         self.look(|core| accounts::get(core, id))
     }
 
-    fn update_profile(&self, id: &UserId, change: ProfileChange) -> Stored<'_, Option<Profile>> {
+    fn update_profile(
+        &self,
+        id: &UserId,
+        change: ProfileChange,
+        at: Millis,
+    ) -> Stored<'_, Option<Arc<User>>> {
         let id = id.clone();
-        self.submit(CHANGE_BYTES, move |pending| accounts::update_profile(pending, &id, change))
+        self.submit(CHANGE_BYTES, move |pending| accounts::update_profile(pending, &id, change, at))
     }
 
     fn change_password(
@@ -397,6 +409,28 @@ impl Store for Embedded {
         let id = id.clone();
         self.submit(CHANGE_BYTES, move |pending| {
             accounts::change_password(pending, &id, session_version, hash)
+        })
+    }
+
+    fn put_reset_code(&self, id: &UserId, code: ResetCode) -> Stored<'_, bool> {
+        let id = id.clone();
+        self.submit(CHANGE_BYTES, move |pending| accounts::put_reset(pending, &id, code))
+    }
+
+    fn reset_code(&self, id: &UserId) -> Stored<'_, Option<ResetCode>> {
+        self.look(|core| accounts::reset(core, id))
+    }
+
+    fn reset_password(
+        &self,
+        id: &UserId,
+        code_hash: [u8; 32],
+        now: Millis,
+        hash: String,
+    ) -> Stored<'_, Option<u64>> {
+        let id = id.clone();
+        self.submit(CHANGE_BYTES, move |pending| {
+            accounts::reset_password(pending, &id, code_hash, now, hash)
         })
     }
 

@@ -28,7 +28,10 @@ impl Embedded {
     /// Opens the store in this folder, making it if there is none. Blocks for as long as it takes
     /// to read the log. Metrics go to the recorder that is installed by now.
     pub fn open(path: impl AsRef<Path>, options: &Options) -> Result<Arc<Self>, OpenError> {
-        Self::open_in(Folder::open(path.as_ref())?.finished()?, options)
+        let store = Self::open_in(Folder::open(path.as_ref())?.finished()?, options)?;
+        let folded = store.fold_if_new();
+        folded.map_err(|fault| store.core.folder.io(std::io::Error::other(fault)))?;
+        Ok(store)
     }
 
     /// Opens the store in a folder that this process holds.

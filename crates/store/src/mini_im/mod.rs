@@ -21,6 +21,8 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use nexo_chat::clock::Dice;
+use nexo_chat::ids::Millis;
+use nexo_chat::reset::Issued;
 use nexo_chat::store::{StoreError, Stored};
 
 use self::old::{Key, Old};
@@ -52,8 +54,10 @@ pub struct MiniImOptions {
     pub unusable_password: String,
     /// Whether a kept password can be used here.
     pub is_usable: fn(&str) -> bool,
-    /// For the join codes of groups that have none.
+    /// For the join codes of groups that have none, and for reset codes.
     pub dice: Arc<dyn Dice>,
+    /// When reset codes begin to age.
+    pub now: Millis,
 }
 
 /// A database of mini-im.
@@ -62,6 +66,7 @@ pub struct MiniIm {
     options: MiniImOptions,
     about: u64,
     report: Arc<Mutex<Report>>,
+    codes: Arc<Mutex<Vec<Issued>>>,
 }
 
 /// What there must be; the rest came with later versions.
@@ -78,7 +83,13 @@ impl MiniIm {
         for table in TABLES {
             about += old.count(table).await?;
         }
-        Ok(Self { old: Mutex::new(Some(old)), options, about, report: Arc::default() })
+        let (report, codes) = (Arc::default(), Arc::default());
+        Ok(Self { old: Mutex::new(Some(old)), options, about, report, codes })
+    }
+
+    /// Reset codes for those whose password could not be kept. They are told once.
+    pub fn take_codes(&self) -> Vec<Issued> {
+        std::mem::take(&mut *self.codes.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// What was changed and left out so far.
@@ -91,13 +102,23 @@ impl Export for MiniIm {
     fn export(&self, lots: Lots) -> Stored<'static, ()> {
         let old = self.old.lock().unwrap_or_else(PoisonError::into_inner).take();
         let (options, report) = (self.options.clone(), Arc::clone(&self.report));
+        let codes = Arc::clone(&self.codes);
         Box::pin(async move {
             let old = old.ok_or_else(|| StoreError::Unavailable("it is read only once".into()))?;
             let people = People::new(options.user_ids);
             let (repeated, told) = (HashMap::new(), Report::default());
-            let mut reader =
-                Reader { old, options, people, repeated, lots, report: told, visited: 0 };
+            let mut reader = Reader {
+                old,
+                options,
+                people,
+                repeated,
+                lots,
+                report: told,
+                codes: Vec::new(),
+                visited: 0,
+            };
             let read = reader.all().await;
+            *codes.lock().unwrap_or_else(PoisonError::into_inner) = reader.codes;
             *report.lock().unwrap_or_else(PoisonError::into_inner) = reader.report;
             read?;
             Ok(reader.lots.end().await?)
@@ -118,6 +139,7 @@ struct Reader {
     repeated: HashMap<(Key, Vec<u8>), Key>,
     lots: Lots,
     report: Report,
+    codes: Vec<Issued>,
     /// Messages seen so far.
     visited: u64,
 }

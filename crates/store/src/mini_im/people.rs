@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use nexo_chat::ids::{Millis, UserId};
 use nexo_chat::model::{Profile, User};
+use nexo_chat::reset;
 use nexo_chat::store::StoreError;
 
 use super::old::{Cells, Key};
@@ -107,14 +108,15 @@ impl Reader {
             self.report.note(Note::UserRenamed, format!("{wanted} is {id}"));
         }
         let is_usable = |password: &String| (self.options.is_usable)(password);
-        let password_hash = if status == ACTIVE {
-            password.filter(is_usable).unwrap_or_else(|| {
-                self.report.note(Note::NoPassword, id.as_str());
+        let (is_active, password) = (status == ACTIVE, password.filter(is_usable));
+        let needs_code = is_active && password.is_none();
+        let password_hash = match password {
+            Some(password) if is_active => password,
+            _ => {
+                let note = if is_active { Note::NoPassword } else { Note::SwitchedOff };
+                self.report.note(note, id.as_str());
                 self.options.unusable_password.clone()
-            })
-        } else {
-            self.report.note(Note::SwitchedOff, id.as_str());
-            self.options.unusable_password.clone()
+            }
         };
         // What people were called when they signed in is not lost.
         let extra = if username.is_empty() {
@@ -124,7 +126,13 @@ impl Reader {
         };
         let nickname = nickname.unwrap_or_else(|| username.clone());
         let profile = Profile { nickname, avatar, extra };
-        let user = User { id, profile, created_at, password_hash, session_version: 1 };
+        if needs_code {
+            let (issued, code) = reset::draw(&*self.options.dice, &id, self.options.now);
+            self.codes.push(issued);
+            self.give(Item::Reset { user: id.clone(), code }).await?;
+        }
+        let updated_at = created_at;
+        let user = User { id, profile, created_at, updated_at, password_hash, session_version: 1 };
         self.give(Item::User(user)).await
     }
 
@@ -140,6 +148,7 @@ impl Reader {
             id: id.clone(),
             profile: Profile { nickname: key.text(), ..Profile::default() },
             created_at: Millis(0),
+            updated_at: Millis(0),
             password_hash: self.options.unusable_password.clone(),
             session_version: 1,
         };

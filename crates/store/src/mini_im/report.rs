@@ -53,8 +53,8 @@ impl Note {
     pub fn text(self) -> &'static str {
         match self {
             Self::NoPassword => {
-                "accounts whose password is kept in a form that is not known here: they cannot sign \
-                 in before they get a new one"
+                "accounts whose password is kept in a form that is not known here: they set a new \
+                 one with their reset code"
             }
             Self::SwitchedOff => {
                 "accounts that were switched off: they are here, but without a password"

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use mysql_async::Value;
-use nexo_chat::ids::{LoginId, Millis, UserId};
-use nexo_chat::model::{Login, Profile, ProfileChange, User};
+use nexo_chat::ids::{FoldedId, LoginId, Millis, UserId};
+use nexo_chat::model::{Login, Profile, ProfileChange, ResetCode, User};
 use nexo_chat::store::{Rotated, SignedIn, StoreError};
 
 use super::act::Act;
 use super::core::Core;
 use super::fault::Fault;
-use super::row::{self, Fields, LOGIN, USER};
+use super::row::{self, Fields, LOGIN, RESET, USER};
 use super::sql::{looking, values};
 use crate::sign_ins::{self, LIVE_MAX, USED_MAX};
 
@@ -41,21 +41,32 @@ pub(crate) async fn last_seen(core: &Core, id: &UserId) -> Result<Option<Millis>
     Ok(rows.into_iter().next().map(|row| Fields::from(row).millis()).transpose()?)
 }
 
-/// Creates an account; `false` if the id is taken.
+/// Who holds a folded id.
+pub(crate) async fn holder(core: &Core, id: &FoldedId) -> Result<Option<UserId>, StoreError> {
+    let sql = "SELECT user_id FROM folded_ids WHERE folded = ?";
+    let rows = core.rows(sql, values![id.as_str()]).await?;
+    Ok(rows.into_iter().next().map(|row| Fields::from(row).user()).transpose()?)
+}
+
+/// Creates an account; `false` if the id is taken, or one that looks like it.
 pub(crate) async fn create(core: &Core, user: User) -> Result<bool, StoreError> {
     settle!(core, try_create(core, &user))
 }
 
 async fn try_create(core: &Core, user: &User) -> Result<bool, Fault> {
     let mut act = core.begin().await?;
-    let sql = format!("INSERT INTO users ({USER}) VALUES (?, ?, ?, ?, ?, ?, ?)");
-    match act.run(sql, row::user_values(user)).await {
-        Err(Fault::Taken(_)) => {
-            act.roll_back().await?;
-            return Ok(false);
-        }
-        done => done?,
-    };
+    let account = format!("INSERT INTO users ({USER}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)");
+    let folded = "INSERT INTO folded_ids (folded, user_id) VALUES (?, ?)".to_owned();
+    let holds = values![user.id.folded().as_str(), user.id.as_str()];
+    for (sql, values) in [(folded, holds), (account, row::user_values(user))] {
+        match act.run(sql, values).await {
+            Err(Fault::Taken(_)) => {
+                act.roll_back().await?;
+                return Ok(false);
+            }
+            done => done?,
+        };
+    }
     act.commit().await?;
     Ok(true)
 }
@@ -71,26 +82,28 @@ pub(crate) async fn update_profile(
     core: &Core,
     id: &UserId,
     change: ProfileChange,
-) -> Result<Option<Profile>, StoreError> {
-    settle!(core, try_update_profile(core, id, &change))
+    at: Millis,
+) -> Result<Option<Arc<User>>, StoreError> {
+    settle!(core, try_update_profile(core, id, &change, at))
 }
 
 async fn try_update_profile(
     core: &Core,
     id: &UserId,
     change: &ProfileChange,
-) -> Result<Option<Profile>, Fault> {
+    at: Millis,
+) -> Result<Option<Arc<User>>, Fault> {
     let mut act = core.begin().await?;
     let Some(mut user) = lock(&mut act, id).await? else {
         act.roll_back().await?;
         return Ok(None);
     };
-    user.profile.apply(change.clone());
+    user.update(change.clone(), at);
     let Profile { nickname, avatar, extra } = &user.profile;
-    let sql = "UPDATE users SET nickname = ?, avatar = ?, extra = ? WHERE id = ?";
-    act.run(sql, values![nickname, avatar, extra, id.as_str()]).await?;
+    let sql = "UPDATE users SET nickname = ?, avatar = ?, extra = ?, updated_at = ? WHERE id = ?";
+    act.run(sql, values![nickname, avatar, extra, user.updated_at.0, id.as_str()]).await?;
     act.commit().await?;
-    Ok(Some(user.profile))
+    Ok(Some(Arc::new(user)))
 }
 
 /// Replaces the password, raises the session version and ends all sign-ins.
@@ -111,16 +124,79 @@ async fn try_change_password(
 ) -> Result<Option<u64>, Fault> {
     let mut act = core.begin().await?;
     let user = lock(&mut act, id).await?;
-    if user.is_none_or(|user| user.session_version != session_version) {
+    let user = user.filter(|user| user.session_version == session_version);
+    set_password(act, user, hash).await
+}
+
+/// Replaces the password of somebody whose row is locked, if it is to be, and ends the act.
+async fn set_password(mut act: Act, user: Option<User>, hash: &str) -> Result<Option<u64>, Fault> {
+    let Some(User { id, session_version, .. }) = user else {
         act.roll_back().await?;
         return Ok(None);
-    }
+    };
     let version = session_version + 1;
     let sql = "UPDATE users SET password_hash = ?, session_version = ? WHERE id = ?";
     act.run(sql, values![hash, version, id.as_str()]).await?;
+    act.run("DELETE FROM reset_codes WHERE user_id = ?", values![id.as_str()]).await?;
     act.run("UPDATE logins SET ended = 1 WHERE user_id = ?", values![id.as_str()]).await?;
     act.commit().await?;
     Ok(Some(version))
+}
+
+/// Keeps a one-time code; `false` without such a user.
+pub(crate) async fn put_reset(
+    core: &Core,
+    id: &UserId,
+    kept: ResetCode,
+) -> Result<bool, StoreError> {
+    settle!(core, try_put_reset(core, id, kept))
+}
+
+async fn try_put_reset(core: &Core, id: &UserId, kept: ResetCode) -> Result<bool, Fault> {
+    let mut act = core.begin().await?;
+    if lock(&mut act, id).await?.is_none() {
+        act.roll_back().await?;
+        return Ok(false);
+    }
+    let sql = format!("REPLACE INTO reset_codes ({RESET}) VALUES (?, ?, ?)");
+    act.run(sql, row::reset_values(id, kept)).await?;
+    act.commit().await?;
+    Ok(true)
+}
+
+/// The one-time code of a user.
+pub(crate) async fn reset(core: &Core, id: &UserId) -> Result<Option<ResetCode>, StoreError> {
+    let sql = format!("SELECT {RESET} FROM reset_codes WHERE user_id = ?");
+    let rows = core.rows(&sql, values![id.as_str()]).await?;
+    Ok(rows.into_iter().next().map(row::reset).transpose()?.map(|(_, code)| code))
+}
+
+/// Replaces the password by a one-time code.
+pub(crate) async fn reset_password(
+    core: &Core,
+    id: &UserId,
+    code_hash: [u8; 32],
+    now: Millis,
+    hash: &str,
+) -> Result<Option<u64>, StoreError> {
+    settle!(core, try_reset_password(core, id, code_hash, now, hash))
+}
+
+async fn try_reset_password(
+    core: &Core,
+    id: &UserId,
+    code_hash: [u8; 32],
+    now: Millis,
+    hash: &str,
+) -> Result<Option<u64>, Fault> {
+    let mut act = core.begin().await?;
+    let user = lock(&mut act, id).await?;
+    // Under the lock of the user's row, which whoever changes the code has too.
+    let sql = format!("SELECT {RESET} FROM reset_codes WHERE user_id = ? FOR UPDATE");
+    let kept = act.rows(sql, values![id.as_str()]).await?.into_iter().next();
+    let kept = kept.map(row::reset).transpose()?;
+    let is_right = kept.is_some_and(|(_, code)| code.is(code_hash, now));
+    set_password(act, user.filter(|_| is_right), hash).await
 }
 
 /// A sign-in, ended or not.

@@ -12,7 +12,7 @@ use super::core::Core;
 use super::fault::{Fault, damaged};
 use super::nodes::{self, Role};
 use super::options::MySqlOptions;
-use super::row::{self, CHANGE, Fields, LOGIN, MESSAGE, USER};
+use super::row::{self, CHANGE, Fields, LOGIN, MESSAGE, RESET, USER};
 use super::{MySql, cursors, groups, schema};
 use crate::archive::{ArchiveError, Export, Item, Lots};
 
@@ -126,6 +126,9 @@ fn tables() -> Vec<Table> {
             &["r.login_id", "r.generation"],
             replaced,
         ),
+        table(RESET, "reset_codes", &["user_id"], |row| {
+            row::reset(row).map(|(user, code)| Item::Reset { user, code })
+        }),
         Table {
             select: groups::GROUP.to_owned(),
             key: &["g.id"],

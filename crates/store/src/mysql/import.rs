@@ -14,7 +14,7 @@ use super::core::Core;
 use super::fault::Fault;
 use super::nodes::{self, Role};
 use super::options::MySqlOptions;
-use super::row::{self, CHANGE, LOGIN, MESSAGE, USER};
+use super::row::{self, CHANGE, LOGIN, MESSAGE, RESET, USER};
 use super::sql::values;
 use super::{MySql, cursors, groups, schema};
 use crate::archive::{ArchiveError, Import, Item, Lot};
@@ -57,7 +57,10 @@ impl Import for MySql {
     }
 
     fn finish(&self) -> Stored<'_, ()> {
-        self.ask(async move |core| Ok(nodes::filled(&core).await?))
+        self.ask(async move |core| {
+            schema::fold_all(&core.pool).await?;
+            Ok(nodes::filled(&core).await?)
+        })
     }
 }
 
@@ -78,12 +81,13 @@ async fn import(core: &Core, lot: &[Item]) -> Result<(), StoreError> {
 }
 
 /// The tables and the columns that a thing fills.
-fn tables() -> [(&'static str, String); 14] {
+fn tables() -> [(&'static str, String); 15] {
     [
         ("users", USER.to_owned()),
         ("last_seen", "user_id, at".to_owned()),
         ("logins", LOGIN.to_owned()),
         ("refresh_hashes", "refresh_hash, login_id, generation".to_owned()),
+        ("reset_codes", RESET.to_owned()),
         ("chat_groups", groups::GROUP_COLUMNS.to_owned()),
         ("join_codes", "code, group_id".to_owned()),
         ("group_members", format!("group_id, {}", groups::MEMBER)),
@@ -170,6 +174,7 @@ impl Rows {
             Item::Used { login, generation, hash } => {
                 self.put("refresh_hashes", values![&hash[..], &login.0[..], *generation]);
             }
+            Item::Reset { user, code } => self.put("reset_codes", row::reset_values(user, *code)),
             Item::Group(group) => {
                 self.put("chat_groups", groups::group_values(group));
                 self.head(&group.id.conversation()).end = group.ended.map(|ended| ended.edge);

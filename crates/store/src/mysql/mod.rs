@@ -42,10 +42,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use nexo_chat::Reason;
-use nexo_chat::ids::{ConversationId, GroupId, LoginId, MessageId, Millis, Seq, UserId};
+use nexo_chat::ids::{ConversationId, FoldedId, GroupId, LoginId, MessageId, Millis, Seq, UserId};
 use nexo_chat::membership::{Group, GroupMember, JoinCode, JoinRequest};
 use nexo_chat::model::{
-    Change, CursorKind, Draft, Login, Message, Profile, ProfileChange, Settings, SettingsChange,
+    Change, CursorKind, Draft, Login, Message, ProfileChange, ResetCode, Settings, SettingsChange,
     Standing, User,
 };
 use nexo_chat::policy::send::Permit;
@@ -453,6 +453,11 @@ impl Store for MySql {
         self.change(async move |core| accounts::create(&core, user).await)
     }
 
+    fn holder<'a>(&'a self, folded: &'a FoldedId) -> Stored<'a, Option<UserId>> {
+        let folded = folded.clone();
+        self.ask(async move |core| accounts::holder(&core, &folded).await)
+    }
+
     fn user(&self, id: &UserId) -> Stored<'_, Option<Arc<User>>> {
         let id = id.clone();
         self.ask(async move |core| accounts::get(&core, &id).await)
@@ -471,9 +476,14 @@ impl Store for MySql {
         })
     }
 
-    fn update_profile(&self, id: &UserId, change: ProfileChange) -> Stored<'_, Option<Profile>> {
+    fn update_profile(
+        &self,
+        id: &UserId,
+        change: ProfileChange,
+        at: Millis,
+    ) -> Stored<'_, Option<Arc<User>>> {
         let id = id.clone();
-        self.change(async move |core| accounts::update_profile(&core, &id, change).await)
+        self.change(async move |core| accounts::update_profile(&core, &id, change, at).await)
     }
 
     fn change_password(
@@ -485,6 +495,29 @@ impl Store for MySql {
         let id = id.clone();
         self.change(async move |core| {
             accounts::change_password(&core, &id, session_version, &hash).await
+        })
+    }
+
+    fn put_reset_code(&self, id: &UserId, code: ResetCode) -> Stored<'_, bool> {
+        let id = id.clone();
+        self.change(async move |core| accounts::put_reset(&core, &id, code).await)
+    }
+
+    fn reset_code(&self, id: &UserId) -> Stored<'_, Option<ResetCode>> {
+        let id = id.clone();
+        self.ask(async move |core| accounts::reset(&core, &id).await)
+    }
+
+    fn reset_password(
+        &self,
+        id: &UserId,
+        code_hash: [u8; 32],
+        now: Millis,
+        hash: String,
+    ) -> Stored<'_, Option<u64>> {
+        let id = id.clone();
+        self.change(async move |core| {
+            accounts::reset_password(&core, &id, code_hash, now, &hash).await
         })
     }
 

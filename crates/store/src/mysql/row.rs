@@ -8,7 +8,7 @@ use nexo_chat::ids::{
 };
 use nexo_chat::model::{
     Change, Content, ContentKind, Edge, Fingerprint, Login, Message, Profile, Recall, Receive,
-    ReplyTo, Settings, User, Window,
+    ReplyTo, ResetCode, Settings, User, Window,
 };
 use nexo_chat::progress::Progress;
 use serde::{Deserialize, Serialize};
@@ -302,14 +302,16 @@ pub(crate) fn receive_number(settings: Settings) -> u8 {
 
 /// The columns of [`user`].
 pub(crate) const USER: &str =
-    "id, nickname, avatar, extra, created_at, password_hash, session_version";
+    "id, nickname, avatar, extra, created_at, updated_at, password_hash, session_version";
 
 pub(crate) fn user(row: Row) -> Result<User, Fault> {
     let mut fields = Fields::from(row);
+    let (id, profile, created_at) = (fields.user()?, fields.profile()?, fields.millis()?);
     Ok(User {
-        id: fields.user()?,
-        profile: fields.profile()?,
-        created_at: fields.millis()?,
+        id,
+        profile,
+        created_at,
+        updated_at: fields.millis()?.max(created_at), // zero in rows from before it was kept
         password_hash: fields.text()?,
         session_version: fields.u64()?,
     })
@@ -323,9 +325,23 @@ pub(crate) fn user_values(user: &User) -> Vec<Value> {
         avatar,
         extra,
         user.created_at.0,
+        user.updated_at.0,
         &user.password_hash,
         user.session_version,
     ]
+}
+
+/// The columns of [`reset`].
+pub(crate) const RESET: &str = "user_id, code_hash, expires_at";
+
+pub(crate) fn reset(row: Row) -> Result<(UserId, ResetCode), Fault> {
+    let mut fields = Fields::from(row);
+    let (user, hash) = (fields.user()?, fields.array()?);
+    Ok((user, ResetCode { hash, expires_at: fields.millis()? }))
+}
+
+pub(crate) fn reset_values(user: &UserId, code: ResetCode) -> Vec<Value> {
+    values![user.as_str(), &code.hash[..], code.expires_at.0]
 }
 
 /// The columns of [`login`].

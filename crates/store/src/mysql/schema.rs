@@ -12,7 +12,30 @@ use super::row::Fields;
 use super::sql::values;
 
 /// What each version adds.
-const VERSIONS: &[&[&str]] = &[VERSION_1, VERSION_2];
+const VERSIONS: &[&[&str]] = &[VERSION_1, VERSION_2, VERSION_3, VERSION_4];
+
+/// Who holds which folded user id, and one-time codes that set passwords.
+const VERSION_4: &[&str] = &[
+    "CREATE TABLE folded_ids (
+        folded VARCHAR(64) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+        user_id VARCHAR(64) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+        PRIMARY KEY (folded))",
+    FOLD_ALL,
+    "CREATE TABLE reset_codes (
+        user_id VARCHAR(64) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+        code_hash BINARY(32) NOT NULL,
+        expires_at BIGINT UNSIGNED NOT NULL,
+        PRIMARY KEY (user_id))",
+    "ALTER TABLE users ADD COLUMN updated_at BIGINT UNSIGNED NOT NULL DEFAULT 0",
+];
+
+/// Takes every account in, as [`nexo_chat::ids::UserId::folded`] says. Of those that look alike the
+/// oldest holds the folded id.
+const FOLD_ALL: &str = "INSERT IGNORE INTO folded_ids (folded, user_id) \
+     SELECT REPLACE(REPLACE(REPLACE(LOWER(id), 'i', 'l'), '1', 'l'), '0', 'o'), id \
+     FROM users ORDER BY created_at, id";
+
+const VERSION_3: &[&str] = &[];
 
 /// Who uses the database: see `nodes`.
 const VERSION_2: &[&str] = &[
@@ -213,6 +236,7 @@ async fn upgrade(lease: &mut Lease) -> Result<(), Fault> {
         )
         .await?;
     let (mut version, mut step) = (0, 0);
+    let mut has_folded = false;
     if let Some(row) = newest.into_iter().next() {
         let mut fields = Fields::from(row);
         (version, step) = (fields.size()?, fields.size()?);
@@ -229,7 +253,12 @@ async fn upgrade(lease: &mut Lease) -> Result<(), Fault> {
         let done = if at + 1 == version { step } else { 0 };
         for (number, statement) in statements.iter().enumerate().skip(done) {
             let statement = statement.replacen("CREATE TABLE ", "CREATE TABLE IF NOT EXISTS ", 1);
-            lease.plain(&statement).await?;
+            match lease.plain(&statement).await {
+                // It was done, and the note was not written any more.
+                Ok(()) | Err(Fault::Taken(_)) => {}
+                Err(fault) => return Err(fault),
+            }
+            has_folded |= statement == FOLD_ALL;
             (version, step) = (at + 1, number + 1);
             lease
                 .run(
@@ -238,6 +267,30 @@ async fn upgrade(lease: &mut Lease) -> Result<(), Fault> {
                 )
                 .await?;
         }
+    }
+    if has_folded { tell_alike(lease).await } else { Ok(()) }
+}
+
+/// Takes accounts in that came by other ways than [`nexo_chat::store::Store::create_user`].
+pub(crate) async fn fold_all(pool: &Arc<Pool>) -> Result<(), Fault> {
+    let mut lease = pool.lease().await?;
+    lease.be_patient(CHANGE_WITHIN);
+    lease.plain(FOLD_ALL).await?;
+    tell_alike(&mut lease).await
+}
+
+/// Says how many accounts hold no folded id, since an older one looks like theirs.
+async fn tell_alike(lease: &mut Lease) -> Result<(), Fault> {
+    let sql = "SELECT (SELECT COUNT(*) FROM users) - (SELECT COUNT(*) FROM folded_ids)";
+    let counted = lease.rows(sql, ()).await?.into_iter().next();
+    let alike = counted.map(|row| Fields::from(row).u64()).transpose()?.unwrap_or_default();
+    if alike > 0 {
+        tracing::warn!(
+            target: "nexo::store",
+            accounts = alike,
+            "accounts have ids that differ only in case or look from older ones: they stay, and \
+             sign in with their exact ids",
+        );
     }
     Ok(())
 }

@@ -16,6 +16,8 @@ pub(crate) async fn everything(store: &Arc<dyn Store>) -> String {
         let who = user(n);
         writeln!(told, "{who} {:?}", store.user(&who).await.unwrap()).unwrap();
         writeln!(told, "{who} {:?}", store.last_seen(&who).await.unwrap()).unwrap();
+        writeln!(told, "{who} {:?}", store.holder(&who.folded()).await.unwrap()).unwrap();
+        writeln!(told, "{who} {:?}", store.reset_code(&who).await.unwrap()).unwrap();
         let standings = store.standings(&who, None, usize::MAX).await.unwrap();
         for standing in &standings {
             writeln!(told, "{who} {standing:?} {}", standing.unread()).unwrap();

@@ -16,8 +16,8 @@ use nexo_chat::membership::{
     GroupAct, GroupChange, GroupFacts, GroupProfile, History, JoinCode, Joining, NewGroup, Role,
 };
 use nexo_chat::model::{
-    Content, CursorKind, Draft, Login, Profile, ProfileChange, Receive, ReplyTo, SettingsChange,
-    User,
+    Content, CursorKind, Draft, Login, Profile, ProfileChange, Receive, ReplyTo, ResetCode,
+    SettingsChange, User,
 };
 use nexo_chat::policy::group::decide;
 use nexo_chat::policy::recall::may_recall;
@@ -41,6 +41,8 @@ pub(crate) enum Call {
     Standings { user: usize, after: Option<usize>, limit: usize },
     Advance { user: usize, a: usize, b: usize, read: bool, seq: u64 },
     CreateUser { user: usize, hash: u8 },
+    Holder { user: usize },
+    Reset { user: usize, code: u8, now: u64 },
     User { user: usize },
     Profile { user: usize, nickname: Option<u8>, extra: Option<u8> },
     Password { user: usize },
@@ -78,6 +80,9 @@ pub(crate) fn calls() -> impl Strategy<Value = Call> {
         5 => (who(), who(), who(), any::<bool>(), 0..12_u64)
             .prop_map(|(user, a, b, read, seq)| Call::Advance { user, a, b, read, seq }),
         2 => (who(), any::<u8>()).prop_map(|(user, hash)| Call::CreateUser { user, hash }),
+        1 => who().prop_map(|user| Call::Holder { user }),
+        2 => (who(), 0..6_u8, 0..50_u64)
+            .prop_map(|(user, code, now)| Call::Reset { user, code, now }),
         2 => who().prop_map(|user| Call::User { user }),
         2 => (who(), proptest::option::of(any::<u8>()), proptest::option::of(any::<u8>()))
             .prop_map(|(user, nickname, extra)| Call::Profile { user, nickname, extra }),
@@ -251,14 +256,33 @@ pub(crate) async fn make(store: &Arc<dyn Store>, call: &Call, names: &mut Names)
             format!("{:?}", store.advance(&user(who), &pair(a, b), kind, Seq(seq)).await.unwrap())
         }
         Call::CreateUser { user: who, hash } => {
+            // Some come with the capitals of somebody else.
+            let name = if hash.is_multiple_of(4) {
+                PEOPLE[who].to_uppercase()
+            } else {
+                PEOPLE[who].into()
+            };
             let account = User {
-                id: user(who),
+                id: UserId::parse(&name).unwrap(),
                 profile: Profile::default(),
                 created_at: Millis(1),
+                updated_at: Millis(1),
                 password_hash: hash.to_string(),
                 session_version: 1,
             };
             format!("{:?}", store.create_user(account).await.unwrap())
+        }
+        Call::Holder { user: who } => {
+            format!("{:?}", store.holder(&user(who).folded()).await.unwrap())
+        }
+        Call::Reset { user: who, code, now } => {
+            let (who, hash, now) = (user(who), [code / 2; 32], Millis(now));
+            let kept = ResetCode { hash, expires_at: now.plus(20) };
+            if code.is_multiple_of(2) {
+                return format!("{:?}", store.put_reset_code(&who, kept).await.unwrap());
+            }
+            let done = store.reset_password(&who, hash, now, "reset".into()).await.unwrap();
+            format!("{done:?} {:?}", store.reset_code(&who).await.unwrap())
         }
         Call::User { user: who } => format!("{:?}", store.user(&user(who)).await.unwrap()),
         Call::Profile { user: who, nickname, extra } => {
@@ -267,7 +291,7 @@ pub(crate) async fn make(store: &Arc<dyn Store>, call: &Call, names: &mut Names)
                 avatar: None,
                 extra: extra.map(|n| n.to_string()),
             };
-            format!("{:?}", store.update_profile(&user(who), change).await.unwrap())
+            format!("{:?}", store.update_profile(&user(who), change, Millis(7)).await.unwrap())
         }
         Call::Password { user: who } => {
             format!("{:?}", store.change_password(&user(who), 1, "new".into()).await.unwrap())

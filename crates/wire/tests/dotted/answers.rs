@@ -38,8 +38,8 @@ fn caller() -> Caller {
 fn account(id: &str, nickname: &str) -> User {
     let profile =
         Profile { nickname: nickname.into(), avatar: "b.png".into(), extra: String::new() };
-    let (created_at, password_hash) = (Millis(1), String::new());
-    User { id: user(id), profile, created_at, password_hash, session_version: 1 }
+    let (created_at, updated_at, password_hash) = (Millis(1), Millis(1), String::new());
+    User { id: user(id), profile, created_at, updated_at, password_hash, session_version: 1 }
 }
 
 fn our_group() -> Arc<Group> {

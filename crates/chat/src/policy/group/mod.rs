@@ -8,7 +8,7 @@ use crate::membership::{
     Decision, Group, GroupAct, GroupFacts, GroupMember, GroupProfile, Joining, NewGroup, Role,
 };
 use crate::model::{ChangeKind, Draft};
-use crate::policy::send::says_nothing;
+use crate::policy::name;
 use crate::reason::Reason;
 use crate::rules::GroupRules;
 
@@ -129,15 +129,12 @@ fn create(
     Ok(decision)
 }
 
+/// Characters of a group's name.
+pub const GROUP_NAME_CHARS_MAX: usize = 64;
+
 /// Whether a group's profile is within its lengths and shows a name.
 pub fn good_profile(profile: &GroupProfile) -> Result<(), Reason> {
-    let name = &profile.name;
-    if name.chars().all(says_nothing)
-        || name.chars().count() > 64
-        || name.chars().any(char::is_control)
-    {
-        return Err(Reason::BadGroupName);
-    }
+    name::tidy(&profile.name, GROUP_NAME_CHARS_MAX).ok_or(Reason::BadGroupName)?;
     let fits = profile.introduction.chars().count() <= 1024
         && profile.announcement.chars().count() <= 4096
         && profile.avatar.len() <= 1024
