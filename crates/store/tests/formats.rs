@@ -48,6 +48,9 @@ async fn check_group(store: &Arc<dyn Store>, alice: &UserId, bob: &UserId) {
 async fn format_1_opens() {
     let folder = copy_of("v1");
     let store: Arc<dyn Store> = Embedded::open(folder.path(), &folder::options()).unwrap();
+    // An older program does not open it any more: from now on new records are in it.
+    let format = fs::read_to_string(folder.path().join("FORMAT")).unwrap();
+    assert_eq!(format, "nexo store format 2\n");
     let (alice, bob) = (UserId::parse("alice").unwrap(), UserId::parse("bob").unwrap());
     let conversation = ConversationId::private(&alice, &bob);
 

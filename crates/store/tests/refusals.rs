@@ -54,11 +54,11 @@ fn a_folder_in_use_is_not_opened_twice() {
 #[test]
 fn a_newer_format_is_refused_with_both_numbers() {
     let folder = tempfile::tempdir().unwrap();
-    fs::write(folder.path().join("FORMAT"), "nexo store format 2\n").unwrap();
+    fs::write(folder.path().join("FORMAT"), "nexo store format 3\n").unwrap();
     let error = Embedded::open(folder.path(), &folder::options()).err().unwrap();
-    assert!(matches!(error, OpenError::Newer { found: 2, known: 1, .. }), "{error}");
+    assert!(matches!(error, OpenError::Newer { found: 3, known: 2, .. }), "{error}");
     let said = error.to_string();
-    assert!(said.contains("newer") && said.contains("format 2"), "{said}");
+    assert!(said.contains("newer") && said.contains("format 3"), "{said}");
 }
 
 #[test]

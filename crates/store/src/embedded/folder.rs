@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! LOCK      held while a process has the folder open
-//! FORMAT    "nexo store format 1"
+//! FORMAT    "nexo store format 2"
 //! FILLING   there while data is moved into the folder: what is in it is not yet all
 //! witness   how far the log went, and how far it is needed (see `witness`)
 //! log/      the commit log (see `log`)
@@ -139,6 +139,8 @@ impl Folder {
         let number = text.trim_end().strip_prefix("nexo store format ").map(str::parse::<u32>);
         match number {
             Some(Ok(FORMAT)) => Ok(()),
+            // An older program must not find what this one writes.
+            Some(Ok(1..FORMAT)) => self.write_format().map_err(|source| self.io(source)),
             Some(Ok(found)) if found > FORMAT => {
                 Err(OpenError::Newer { path: self.path.clone(), found, known: FORMAT })
             }

@@ -30,8 +30,8 @@ use std::ops::{Bound, RangeInclusive};
 use nexo_chat::ids::{ConversationId, GroupId, LoginId, Seq, UserId};
 
 /// The number of this layout. Raised when a folder written by the new code cannot be read by the
-/// old one.
-pub(crate) const FORMAT: u32 = 1;
+/// old one. Every older one is read: a folder of one is this one from when it is opened.
+pub(crate) const FORMAT: u32 = 2;
 
 /// A keyspace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -7,7 +7,7 @@
 //! them only while a tree takes a finished file over. In reading order:
 //!
 //! - `options`, `folder`, `witness`: what is in the data folder, and who holds it
-//! - `keys`, `record`, `change_record`, `group_record`: every byte on disk
+//! - `keys`, `record`, `change_record`, `group_record`, `padded`: every byte on disk
 //! - `batch`, `segment`, `log`: what is durable, and how it is found again
 //! - `engine`: the only file that knows the LSM trees; `young`: the ids that they do not have yet
 //! - `poison`: what is beyond repair
@@ -41,6 +41,7 @@ mod log;
 mod logins;
 mod open;
 mod options;
+mod padded;
 mod pending;
 mod poison;
 mod read;

@@ -2,6 +2,10 @@
 //!
 //! The key is in the checksum, so that a value that got under a wrong key is noticed. The payload
 //! is postcard of the private structs below; the domain's own types know nothing of the disk.
+//!
+//! A struct only ever grows at its end, and [`VERSION`] is raised with it. A record of an older
+//! version ends before the new fields; they are read as zeros (0, false, nothing, empty), so a new
+//! field says with its zero what was true before there was such a field.
 
 use std::collections::BTreeMap;
 
@@ -17,9 +21,11 @@ use nexo_chat::model::{
 use nexo_chat::progress::Progress;
 
 use super::keys::Space;
+use super::padded::Padded;
 use super::poison::Fault;
 
-const VERSION: u8 = 1;
+/// The version that is written; older ones are read too.
+const VERSION: u8 = 2;
 const HEADER: usize = 5;
 
 /// The bytes of a record for this place.
@@ -29,7 +35,7 @@ pub(crate) fn encode(space: Space, key: &[u8], record: &impl Serialize) -> Resul
     let mut bytes = postcard::to_extend(record, bytes).map_err(|error| {
         Fault::new(format!("cannot write a record of {}: {error}", space.name()))
     })?;
-    let checksum = checksum(space, key, &bytes[HEADER..]);
+    let checksum = checksum(VERSION, space, key, &bytes[HEADER..]);
     bytes[1..HEADER].copy_from_slice(&checksum.to_be_bytes());
     Ok(bytes)
 }
@@ -44,22 +50,24 @@ pub(crate) fn decode<'a, T: Deserialize<'a>>(
     let (header, payload) =
         bytes.split_first_chunk::<HEADER>().ok_or_else(|| damaged("too short"))?;
     let [version, stored @ ..] = *header;
-    if u32::from_be_bytes(stored) != checksum(space, key, payload) {
+    if u32::from_be_bytes(stored) != checksum(version, space, key, payload) {
         return Err(damaged("wrong checksum"));
     }
-    if version != VERSION {
-        return Err(damaged("unknown version"));
-    }
-    match postcard::take_from_bytes(payload) {
+    let read = match version {
+        VERSION => postcard::take_from_bytes(payload),
+        1..VERSION => Padded::take(payload),
+        _ => return Err(damaged("unknown version")),
+    };
+    match read {
         Ok((record, [])) => Ok(record),
         Ok(_) => Err(damaged("bytes left over")),
         Err(error) => Err(damaged(&error.to_string())),
     }
 }
 
-fn checksum(space: Space, key: &[u8], payload: &[u8]) -> u32 {
+fn checksum(version: u8, space: Space, key: &[u8], payload: &[u8]) -> u32 {
     let mut hasher = crc32fast::Hasher::new();
-    hasher.update(&[VERSION, space as u8]);
+    hasher.update(&[version, space as u8]);
     hasher.update(key);
     hasher.update(payload);
     hasher.finalize()
@@ -365,6 +373,38 @@ impl LoginRecord<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A record as an earlier version wrote it.
+    fn written(version: u8, record: &impl Serialize) -> Vec<u8> {
+        let payload = postcard::to_allocvec(record).unwrap();
+        let checksum = checksum(version, Space::Seen, b"key", &payload);
+        [&[version][..], &checksum.to_be_bytes(), &payload].concat()
+    }
+
+    #[test]
+    fn an_older_record_is_read_with_zeros_for_what_it_does_not_have() {
+        #[derive(Debug, PartialEq, Deserialize)]
+        struct Grown<'a> {
+            name: &'a str,
+            at: u64,
+            note: &'a str,
+            rest: (bool, Option<u8>, Vec<u8>),
+        }
+        let read = |bytes: &[u8]| {
+            decode::<Grown<'_>>(Space::Seen, b"key", bytes).map(|it| (it.name.to_owned(), it.at))
+        };
+        let old = written(1, &("alice", 300_u64));
+        let grown: Grown<'_> = decode(Space::Seen, b"key", &old).unwrap();
+        let rest = (false, None, Vec::new());
+        assert_eq!(grown, Grown { name: "alice", at: 300, note: "", rest });
+        // What is written today is whole, and nothing is left over in either.
+        assert!(read(&written(VERSION, &("alice", 300_u64, "note", [0_u8; 3]))).is_ok());
+        assert!(read(&written(VERSION, &("alice", 300_u64))).is_err());
+        assert!(read(&written(1, &("alice", 300_u64, "note", [0_u8; 3], 9_u8))).is_err());
+        // A text that says it is longer than the record is damage, not the end of an old one.
+        assert!(read(&written(1, &b'\x05')).is_err());
+        assert!(read(&written(VERSION + 1, &("alice", 300_u64, "", [0_u8; 3]))).is_err());
+    }
 
     #[test]
     fn every_flipped_bit_and_every_wrong_place_is_noticed() {
