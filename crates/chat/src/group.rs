@@ -154,7 +154,12 @@ pub async fn conversation(
     Ok(conversation)
 }
 
-async fn for_members(chat: &Chat, caller: &Caller, id: &GroupId) -> Result<Arc<Group>, Error> {
+/// A group, for its members.
+pub(crate) async fn for_members(
+    chat: &Chat,
+    caller: &Caller,
+    id: &GroupId,
+) -> Result<Arc<Group>, Error> {
     let (group, member) = info(chat, caller, id).await?;
     member.ok_or(Reason::NotGroupMember)?;
     Ok(group)

@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use crate::chat::Chat;
 use crate::command::{Acknowledge, Event, Receipt, ReceiptTo};
-use crate::ids::{ConversationId, MessageId, Seq, UserId};
+use crate::group;
+use crate::ids::{ConversationId, GroupId, MessageId, Seq, UserId};
 use crate::invariants::visible;
-use crate::model::{Caller, CursorKind, Message, Standing};
+use crate::model::{Caller, CursorKind, Cursors, Message, Standing};
 use crate::policy::read::may_acknowledge;
 use crate::reason::{Error, Reason};
 use crate::store::{Limit, Moved, Order};
@@ -280,6 +281,43 @@ pub(crate) async fn visible_to(
     let standing = standing.filter(|standing| visible(standing.window, message.seq));
     standing.ok_or(Reason::MessageNotFound)?;
     Ok(())
+}
+
+/// How far somebody in a group has come, as far as the asker may know.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MemberCursors {
+    /// Who.
+    pub user: UserId,
+    /// The first message they were there for. Their cursors begin behind what was said before,
+    /// which they have not read.
+    pub from: Seq,
+    /// How far they have received and read.
+    pub cursors: Cursors,
+}
+
+/// How far everybody in a group has come, by their ids, for members; `None` if the group is so
+/// large that nobody is told of receipts either. What is outside of what the asker may see is
+/// not told: a cursor before it is at its beginning.
+pub async fn group_cursors(
+    chat: &Chat,
+    caller: &Caller,
+    id: &GroupId,
+) -> Result<Option<Vec<MemberCursors>>, Error> {
+    let group = group::for_members(chat, caller, id).await?;
+    if group.members > chat.rules.groups.receipts_members_max {
+        return Ok(None);
+    }
+    let mine = standing(chat, caller, &id.conversation()).await?;
+    let (first, last) = (mine.window.min.previous(), mine.visible_max());
+    let within = |seq: Seq| seq.min(last).max(first);
+    let most = chat.rules.groups.receipts_members_max as usize;
+    let found = chat.store.group_cursors(id, None, most).await?;
+    let shown = found.into_iter().map(|(member, Cursors { delivered, read })| MemberCursors {
+        user: member.user,
+        from: within(member.came_after).next(),
+        cursors: Cursors { delivered: within(delivered), read: within(read) },
+    });
+    Ok(Some(shown.collect()))
 }
 
 /// Somebody who could read a message, and whether they did.

@@ -12,7 +12,7 @@ use nexo_chat::Reason;
 use nexo_chat::ids::{ConversationId, GroupId, LoginId, MessageId, Millis, Seq, UserId};
 use nexo_chat::membership::{Group, GroupMember, JoinCode, JoinRequest};
 use nexo_chat::model::{
-    Change, ChangeKind, CursorKind, Draft, Fingerprint, Kept, Login, Message, Profile,
+    Change, ChangeKind, CursorKind, Cursors, Draft, Fingerprint, Kept, Login, Message, Profile,
     ProfileChange, Recall, Settings, SettingsChange, Standing, User, Window,
 };
 use nexo_chat::policy::group::may_speak;
@@ -498,6 +498,26 @@ impl Store for Memory {
         self.act(|state| match state.groups.get(group) {
             Some(it) if it.ended.is_none() => {
                 groups::page(&state.group_members, group, after, limit)
+            }
+            _ => Vec::new(),
+        })
+    }
+
+    fn group_cursors(
+        &self,
+        group: &GroupId,
+        after: Option<&UserId>,
+        limit: usize,
+    ) -> Stored<'_, Vec<(GroupMember, Cursors)>> {
+        self.act(|state| match state.groups.get(group) {
+            Some(it) if it.ended.is_none() => {
+                let page = groups::page(&state.group_members, group, after, limit);
+                let come = |member: GroupMember| {
+                    let place = (member.user.clone(), group.conversation());
+                    let known = state.members.get(&place);
+                    (member, known.map(|known| known.progress.cursors).unwrap_or_default())
+                };
+                page.into_iter().map(come).collect()
             }
             _ => Vec::new(),
         })

@@ -4,6 +4,7 @@ use nexo_chat::Reason;
 use nexo_chat::ids::{GroupId, UserId};
 use nexo_chat::membership::{Group, GroupMember, JoinRequest, Role};
 use nexo_chat::model::User;
+use nexo_chat::read::MemberCursors;
 use serde::Serialize;
 use utoipa::openapi::schema::{Array, ObjectBuilder, Schema};
 use utoipa::openapi::{Ref, RefOr};
@@ -133,6 +134,40 @@ impl MemberInfo {
             inviter_user_id: member.inviter.as_ref().map(ToString::to_string),
             muted_until: member.muted_until.0,
         }
+    }
+}
+
+/// How far everybody in a group has come.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct GroupReadState {
+    /// Whether the group has more members than receipts are told for
+    /// (`receipts.group_members_max`): then nobody is listed.
+    too_large: bool,
+    /// By user id, with the caller.
+    members: Vec<MemberReadState>,
+}
+
+/// How far a member has come.
+#[derive(Debug, Serialize, ToSchema)]
+struct MemberReadState {
+    user_id: String,
+    /// The first message they were there for. They have not read what was said before, although
+    /// their cursors are behind it.
+    from_seq: u64,
+    delivered_seq: u64,
+    read_seq: u64,
+}
+
+impl From<Option<Vec<MemberCursors>>> for GroupReadState {
+    fn from(found: Option<Vec<MemberCursors>>) -> Self {
+        let shown = |member: MemberCursors| MemberReadState {
+            user_id: member.user.to_string(),
+            from_seq: member.from.0,
+            delivered_seq: member.cursors.delivered.0,
+            read_seq: member.cursors.read.0,
+        };
+        let too_large = found.is_none();
+        Self { too_large, members: found.into_iter().flatten().map(shown).collect() }
     }
 }
 

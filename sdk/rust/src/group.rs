@@ -97,6 +97,20 @@ pub struct Member {
     pub inviter_user_id: Option<String>,
 }
 
+/// How far a member has come.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct MemberReadState {
+    /// Who.
+    pub user_id: String,
+    /// The first message they were there for: they have not read what was said before, whatever
+    /// `read_seq` is.
+    pub from_seq: u64,
+    /// How far they have received.
+    pub delivered_seq: u64,
+    /// How far they have read.
+    pub read_seq: u64,
+}
+
 /// Somebody who wants into a group.
 #[derive(Debug, Clone, Deserialize)]
 pub struct JoinRequest {

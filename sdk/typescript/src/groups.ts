@@ -48,6 +48,15 @@ export interface Member {
   inviterUserId?: string;
 }
 
+/** How far a member has come. */
+export interface MemberReadState {
+  user_id: string;
+  /** The first message they were there for: they have not read what was said before, whatever `read_seq` is. */
+  from_seq: number;
+  delivered_seq: number;
+  read_seq: number;
+}
+
 export interface JoinRequest {
   requestId: string;
   groupId: string;
@@ -113,6 +122,14 @@ export class Groups {
   async member(groupId: string, userId: string): Promise<Member> {
     const query = { group_id: groupId, user_id: userId };
     return toCamel(await this.http.get<object>("/group/member", query));
+  }
+
+  /** How far everybody has received and read; undefined if the group is too large for receipts. */
+  async readState(groupId: string): Promise<MemberReadState[] | undefined> {
+    const state = await this.http.get<{ too_large: boolean; members: MemberReadState[] }>("/group/read_state", {
+      group_id: groupId,
+    });
+    return state.too_large ? undefined : state.members;
   }
 
   /** By its id or its code. `pending` until somebody decides. */

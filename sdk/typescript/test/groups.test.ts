@@ -42,6 +42,13 @@ test("messages, mentions and answers", async () => {
   expect(last()).toMatchObject({ replyTo: first.serverMsgId, important: true });
 });
 
+test("how far everybody has come can be asked", async () => {
+  const state = await alice.groups.readState(group.group_id);
+  expect(state?.map(({ user_id }) => user_id)).toEqual(["alice", "bob"]);
+  // Bob answered, which reads what came before.
+  expect(state?.[1]).toMatchObject({ from_seq: 1, read_seq: 2 });
+});
+
 test("a newcomer sees messages from the join on", async () => {
   await alice.groups.join({ groupId: group.groupId }).catch(() => {});
   expect(await alice.groups.invite(group.groupId, ["carol", "bob"])).toEqual(["carol"]);

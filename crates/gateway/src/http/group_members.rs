@@ -7,8 +7,8 @@ use nexo_chat::ids::{Millis, UserId};
 use nexo_chat::membership::{Group, GroupAct, GroupMember, Role};
 use nexo_chat::model::Caller;
 use nexo_chat::store::Decided;
-use nexo_chat::{Chat, Error, Reason, group};
-use nexo_wire::groups::{GroupPage, Invited, MemberInfo};
+use nexo_chat::{Chat, Error, Reason, group, read};
+use nexo_wire::groups::{GroupPage, GroupReadState, Invited, MemberInfo};
 use nexo_wire::http::Nothing;
 use nexo_wire::words;
 use serde::Deserialize;
@@ -30,6 +30,9 @@ pub(super) fn paths(paths: &mut Paths) {
         GET "/group/members" members, "Lists who is in a group. For members.", ACTING []
         GET "/group/member" member, "Shows one member. For members.",
             ACTING [UserNotFound TargetNotMember]
+        GET "/group/read_state" read_state,
+            "Tells how far everybody has received and read. For members; large groups are not told.",
+            ACTING []
         POST "/group/invite" invite, "Brings people in; those who are in already are skipped.",
             ACTING [InvalidParam UserNotFound TooManyUsers GroupFull NotGroupAdmin]
         POST "/group/quit" leave, "Leaves a group. Not for the owner.", ACTING [OwnerMustTransfer]
@@ -111,6 +114,27 @@ async fn member(
         let user = user_id(&params.user_id)?;
         let (group, member) = group::member(chat, &caller, &id, &user).await?;
         shown(chat, &group, &member).await
+    };
+    asked.answer(found.await)
+}
+
+#[derive(Deserialize, IntoParams)]
+struct ReadStateParams {
+    #[param(value_type = String)]
+    group_id: Option<String>,
+}
+
+/// How far everybody has come, for the ticks of a client that was away.
+async fn read_state(
+    State(gateway): Shared,
+    asked: Asked,
+    Authenticated(caller): Authenticated,
+    Params(params): Params<ReadStateParams>,
+) -> Answer<GroupReadState> {
+    let found = async {
+        let id = group_id(params.group_id.as_deref())?;
+        let found = read::group_cursors(&gateway.chat, &caller, &id).await?;
+        Ok::<_, Error>(GroupReadState::from(found))
     };
     asked.answer(found.await)
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use nexo_chat::Reason;
 use nexo_chat::ids::{ConversationId, GroupId, Millis, UserId};
 use nexo_chat::membership::{Decision, Group, GroupFacts, GroupMember, JoinCode, JoinRequest};
-use nexo_chat::model::{Edge, Window};
+use nexo_chat::model::{Cursors, Edge, Window};
 use nexo_chat::progress::Progress;
 use nexo_chat::store::{About, Asker, Decide, Decided, Order};
 
@@ -70,6 +70,22 @@ pub(crate) fn members(
     page(core, Space::GroupMembers, group, after, limit, |key, bytes, user| {
         record::decode::<GroupMemberRecord<'_>>(Space::GroupMembers, key, bytes)?.member(user)
     })
+}
+
+/// The same with how far each has come, which memory knows.
+pub(crate) fn cursors(
+    core: &Core,
+    group: &GroupId,
+    after: Option<&UserId>,
+    limit: usize,
+) -> Result<Vec<(GroupMember, Cursors)>, Fault> {
+    let mut found = Vec::new();
+    for member in members(core, group, after, limit)? {
+        let place = (member.user.clone(), group.conversation());
+        let known = core.members.get(&core.engine, &place)?;
+        found.push((member, known.map(|known| known.progress.cursors).unwrap_or_default()));
+    }
+    Ok(found)
 }
 
 /// Which of these people a user knows.

@@ -8,6 +8,7 @@ use nexo_chat::ids::{ConversationId, GroupId, UserId};
 use nexo_chat::membership::{
     Ended, Group, GroupMember, GroupProfile, History, JoinCode, JoinRequest, Joining,
 };
+use nexo_chat::model::Cursors;
 use nexo_chat::store::StoreError;
 
 use super::act::Act;
@@ -206,6 +207,31 @@ pub(crate) async fn members(
     let rows = core.rows(&sql, values![group.as_str(), after, limit as u64]).await?;
     let members = rows.into_iter().map(|row| member(&mut Fields::from(row)));
     Ok(members.collect::<Result<_, Fault>>()?)
+}
+
+/// The same with how far each has come, in one statement.
+pub(crate) async fn cursors(
+    core: &Core,
+    group: &GroupId,
+    after: Option<&UserId>,
+    limit: usize,
+) -> Result<Vec<(GroupMember, Cursors)>, StoreError> {
+    let after = after.map_or("", UserId::as_str);
+    let columns: Vec<String> = MEMBER.split(", ").map(|column| format!("m.{column}")).collect();
+    let sql = format!(
+        "SELECT {}, p.delivered_seq, p.read_seq FROM group_members m \
+         JOIN conversations c ON c.id = CONCAT('sg_', m.group_id) AND c.end_at IS NULL \
+         JOIN members p ON p.user_id = m.user_id AND p.conversation_id = c.id \
+         WHERE m.group_id = ? AND m.user_id > ? ORDER BY m.user_id LIMIT ?",
+        columns.join(", "),
+    );
+    let rows = core.rows(&sql, values![group.as_str(), after, limit as u64]).await?;
+    let found = rows.into_iter().map(|row| {
+        let mut fields = Fields::from(row);
+        let member = member(&mut fields)?;
+        Ok((member, Cursors { delivered: fields.seq()?, read: fields.seq()? }))
+    });
+    Ok(found.collect::<Result<_, Fault>>()?)
 }
 
 /// A page of those who want in.

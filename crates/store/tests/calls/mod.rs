@@ -155,10 +155,11 @@ pub(crate) async fn look(store: &Arc<dyn Store>, who: &UserId) -> String {
     let group = store.group(&id).await.unwrap();
     let code = JoinCode::random([22; 8]);
     format!(
-        "{group:?} {:?} {:?} {:?} {:?} {:?} {:?}",
+        "{group:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?}",
         store.group_member(&id, who).await.unwrap(),
         store.group_members(&id, Some(who), 2).await.unwrap(),
         store.group_members(&id, None, 9).await.unwrap(),
+        store.group_cursors(&id, None, 9).await.unwrap(),
         store.join_requests(&id, None, 9).await.unwrap(),
         store.group_by_code(&code).await.unwrap(),
         store.changes(&id.conversation(), Seq(2), 99).await.unwrap(),
