@@ -115,7 +115,7 @@ fn log_ack(
     moved: Option<Moved>,
     refused: Option<Reason>,
 ) {
-    let cursor = |cursors: crate::model::Cursors| match ack.kind {
+    let cursor = |cursors: Cursors| match ack.kind {
         CursorKind::Delivered => cursors.delivered.0,
         CursorKind::Read => cursors.read.0,
     };
@@ -202,10 +202,10 @@ pub async fn standing(
     Ok(standing.ok_or(Reason::ConversationNotFound)?)
 }
 
-/// Everything the caller has not read, over all conversations.
+/// Everything the caller has not read, over the conversations of their list.
 pub async fn unread_total(chat: &Chat, caller: &Caller) -> Result<u64, Error> {
     let standings = chat.store.standings(&caller.user, None, usize::MAX).await?;
-    Ok(standings.iter().map(Standing::unread).sum())
+    Ok(standings.iter().filter(|it| it.is_listed()).map(Standing::unread).sum())
 }
 
 /// Messages after a place, oldest first, as far as the caller may see.

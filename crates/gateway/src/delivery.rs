@@ -346,8 +346,8 @@ impl Delivery {
                         .each_of(user, |connection| self.hand_over(&mut parcel, connection, wakes));
                 }
             }
-            Event::Settings { user, conversation, receive } => {
-                self.choose(user, conversation, *receive);
+            Event::Settings { user, conversation, settings } => {
+                self.choose(user, conversation, settings.receive);
                 self.push(event, &who_hears(event), wakes);
             }
             Event::Ended { user, logins, reason } => self.roster.each_of(user, |connection| {

@@ -339,9 +339,7 @@ async fn how_far_everybody_has_come_is_there_after_a_reload() {
     assert_eq!(state(&mia).await.reason(), "not_group_member");
     group.ask(&mia, "join", json!({})).await.data();
     say(&group, &mut a, "3").await;
-    let line = |user: &str, from: u64, delivered: u64, read: u64| {
-        json!({ "user_id": user, "from_seq": from, "delivered_seq": delivered, "read_seq": read })
-    };
+    let line = |user: &str, from: u64, delivered: u64, read: u64| json!({ "user_id": user, "from_seq": from, "delivered_seq": delivered, "read_seq": read });
     // What mia was not there for, she has not read, although her cursors begin behind it.
     let all = json!([line("max", 1, 2, 1), line("mia", 3, 2, 2), line("olga", 1, 3, 3)]);
     assert_eq!(*state(&olga).await.data(), json!({ "too_large": false, "members": all }));

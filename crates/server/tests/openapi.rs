@@ -241,6 +241,8 @@ async fn private(asking: &mut Asking<'_>, alice: &Person, bob: &Person) {
     asking.put(bob, "/conversation/update", body).await;
     let body = json!({ "conversation_id": conversation, "read_seq": 2 });
     asking.post(bob, "/conversation/mark_read", body).await;
+    let body = json!({ "conversation_id": conversation, "seq": 2 });
+    asking.post(bob, "/conversation/hide", body).await;
 }
 
 async fn group(asking: &mut Asking<'_>, alice: &Person, bob: &Person, carol: &Person) {

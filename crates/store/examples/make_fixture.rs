@@ -12,7 +12,8 @@ use nexo_chat::membership::{
     GroupAct, GroupFacts, GroupProfile, History, JoinCode, Joining, NewGroup, Role,
 };
 use nexo_chat::model::{
-    Content, CursorKind, Draft, Login, Profile, Receive, ReplyTo, SettingsChange, User,
+    Content, CursorKind, Draft, Hidden, Hiding, Login, Profile, Receive, ReplyTo, SettingsChange,
+    User,
 };
 use nexo_chat::policy::group::decide;
 use nexo_chat::policy::send::Permit;
@@ -39,7 +40,13 @@ async fn main() -> Result<(), Box<dyn Error>> {
     }
     let conversation = ConversationId::private(&alice, &bob);
     store.advance(&alice, &conversation, CursorKind::Delivered, Seq(10)).await?;
-    let pinned = SettingsChange { pinned: Some(true), receive: Some(Receive::Silent) };
+    let hidden = Hidden { seq: Seq(10), since: Millis(0) };
+    let pinned = SettingsChange {
+        pinned: Some(true),
+        receive: Some(Receive::Silent),
+        hiding: Some(Hiding::Hide(hidden)),
+        extra: Some("mine".into()),
+    };
     store.update_settings(&alice, &conversation, pinned).await?;
     group(&store, &alice, &bob).await?;
     store.close().await?;

@@ -252,10 +252,11 @@ impl State {
             window: member.window.until(ended.map(|ended| ended.edge)),
             cursors: member.progress.cursors,
             own_unread: 0,
-            settings: member.settings,
+            settings: member.settings.clone(),
             max_seq: self.max_seq(conversation),
             change_seq: self.change_seq(conversation),
             newest_at: self.newest(conversation).map_or(Millis(0), |message| message.sent_at),
+            has_ended: ended.is_some(),
         };
         let above = (standing.read_from().next(), standing.visible_max());
         standing.own_unread = count(&member.quiet, above.0..=above.1);
@@ -442,11 +443,11 @@ impl Store for Memory {
             }
             let member = state.members.get_mut(&(user.clone(), conversation.clone()));
             member.map(|member| {
-                member.settings = member.settings.with(change);
-                member.settings
+                member.settings = member.settings.clone().with(change);
+                member.settings.clone()
             })
         };
-        if let (Some(settings), Some(listener)) = (chosen, self.listener.get()) {
+        if let (Some(settings), Some(listener)) = (chosen.clone(), self.listener.get()) {
             listener.committed(&[Kept::Chose { user, conversation, settings }]);
         }
         Box::pin(ready(Ok(chosen)))

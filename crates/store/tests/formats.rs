@@ -73,7 +73,8 @@ async fn format_1_opens() {
 
     let standing = store.standing(&alice, &conversation).await.unwrap().unwrap();
     assert_eq!(standing.cursors, Cursors { delivered: Seq(10), read: Seq(9) });
-    assert_eq!(standing.settings, Settings { pinned: true, receive: Receive::Silent });
+    let chosen = Settings { pinned: true, receive: Receive::Silent, ..Settings::default() };
+    assert_eq!(standing.settings, chosen);
     check_group(&store, &alice, &bob).await;
     let account = store.user(&bob).await.unwrap().unwrap();
     assert_eq!((&*account.profile.nickname, &*account.profile.avatar), ("BOB", "picture"));

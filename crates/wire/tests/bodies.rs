@@ -72,10 +72,11 @@ fn standing(conversation: ConversationId) -> Standing {
         window: Window { min: Seq(2), change_min: Seq(3), ..Window::ALL },
         cursors: Cursors { delivered: Seq(5), read: Seq(4) },
         own_unread: 1,
-        settings: Settings { pinned: true, receive: Receive::Silent },
+        settings: Settings { pinned: true, receive: Receive::Silent, ..Settings::default() },
         max_seq: Seq(9),
         change_seq: Seq(8),
         newest_at: Millis(50),
+        has_ended: false,
     }
 }
 

@@ -119,6 +119,7 @@ async fn member(
 }
 
 #[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
 struct ReadStateParams {
     #[param(value_type = String)]
     group_id: Option<String>,

@@ -70,8 +70,8 @@ use nexo_chat::Reason;
 use nexo_chat::ids::{ConversationId, GroupId, LoginId, MessageId, Millis, Seq, UserId};
 use nexo_chat::membership::{Group, GroupMember, JoinCode, JoinRequest};
 use nexo_chat::model::{
-    Change, CursorKind, Cursors, Draft, Login, Message, Profile, ProfileChange, Settings, SettingsChange,
-    Standing, User,
+    Change, CursorKind, Cursors, Draft, Login, Message, Profile, ProfileChange, Settings,
+    SettingsChange, Standing, User,
 };
 use nexo_chat::policy::send::Permit;
 use nexo_chat::store::{

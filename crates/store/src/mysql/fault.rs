@@ -10,7 +10,7 @@ pub(crate) enum Fault {
     /// Others were in the way and nothing happened: the same again may work at once.
     #[error("others were in the way: {0}")]
     Again(#[source] BoxError),
-    /// A unique key is taken.
+    /// A unique key is taken, or the name of a column.
     #[error("already there: {0}")]
     Taken(#[source] BoxError),
     /// The database cannot be reached, or does not do as it is told.
@@ -24,15 +24,15 @@ pub(crate) enum Fault {
     Damaged(String),
 }
 
-/// Duplicate key.
-const TAKEN: u16 = 1062;
+/// Duplicate key, and a column that is there already.
+const TAKEN: [u16; 2] = [1062, 1060];
 /// Lock wait timeout, deadlock, and what a distributed database says when writes meet.
 const AGAIN: [u16; 6] = [1205, 1213, 1020, 8002, 8022, 9007];
 
 impl From<Error> for Fault {
     fn from(error: Error) -> Self {
         match &error {
-            Error::Server(told) if told.code == TAKEN => Self::Taken(error.into()),
+            Error::Server(told) if TAKEN.contains(&told.code) => Self::Taken(error.into()),
             Error::Server(told) if AGAIN.contains(&told.code) => Self::Again(error.into()),
             _ => Self::Away(error.into()),
         }

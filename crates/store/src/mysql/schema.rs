@@ -12,7 +12,20 @@ use super::row::Fields;
 use super::sql::values;
 
 /// What each version adds.
-const VERSIONS: &[&[&str]] = &[VERSION_1, VERSION_2];
+const VERSIONS: &[&[&str]] = &[VERSION_1, VERSION_2, VERSION_3];
+
+/// What members hide from their lists, and what people and apps say about members and groups.
+const VERSION_3: &[&str] = &[
+    "ALTER TABLE members
+        ADD COLUMN hidden_seq BIGINT UNSIGNED NULL,
+        ADD COLUMN hidden_since BIGINT UNSIGNED NULL,
+        ADD COLUMN extra MEDIUMTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NULL",
+    "ALTER TABLE chat_groups ADD COLUMN group_type INT NOT NULL DEFAULT 0",
+    "ALTER TABLE group_members
+        ADD COLUMN nickname MEDIUMTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NULL,
+        ADD COLUMN avatar MEDIUMTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NULL,
+        ADD COLUMN extra MEDIUMTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NULL",
+];
 
 /// Who uses the database: see `nodes`.
 const VERSION_2: &[&str] = &[
@@ -229,7 +242,11 @@ async fn upgrade(lease: &mut Lease) -> Result<(), Fault> {
         let done = if at + 1 == version { step } else { 0 };
         for (number, statement) in statements.iter().enumerate().skip(done) {
             let statement = statement.replacen("CREATE TABLE ", "CREATE TABLE IF NOT EXISTS ", 1);
-            lease.plain(&statement).await?;
+            match lease.plain(&statement).await {
+                // It was done, and the note was not written any more.
+                Ok(()) | Err(Fault::Taken(_)) => {}
+                Err(fault) => return Err(fault),
+            }
             (version, step) = (at + 1, number + 1);
             lease
                 .run(

@@ -16,8 +16,8 @@ use nexo_chat::membership::{
     GroupAct, GroupChange, GroupFacts, GroupProfile, History, JoinCode, Joining, NewGroup, Role,
 };
 use nexo_chat::model::{
-    Content, CursorKind, Draft, Login, Profile, ProfileChange, Receive, ReplyTo, SettingsChange,
-    User,
+    Content, CursorKind, Draft, Hidden, Hiding, Login, Profile, ProfileChange, Receive, ReplyTo,
+    SettingsChange, User,
 };
 use nexo_chat::policy::group::decide;
 use nexo_chat::policy::recall::may_recall;
@@ -221,7 +221,18 @@ pub(crate) async fn make(store: &Arc<dyn Store>, call: &Call, names: &mut Names)
         }
         Call::Choose { user: who, a, b, pinned, blocked } => {
             let receive = blocked.then_some(Receive::Blocked);
-            let change = SettingsChange { pinned, receive };
+            let change = SettingsChange {
+                pinned,
+                receive,
+                hiding: match (pinned, blocked) {
+                    (Some(true), true) => {
+                        Some(Hiding::Hide(Hidden { seq: Seq(2), since: Millis(3) }))
+                    }
+                    (Some(false), _) => Some(Hiding::Show),
+                    _ => None,
+                },
+                extra: blocked.then(|| format!("of {who}", who = user(a))),
+            };
             format!("{:?}", store.update_settings(&user(who), &pair(a, b), change).await.unwrap())
         }
         Call::Marks { user: who, a, b, from, to } => {

@@ -108,8 +108,8 @@ const SERVER: [Row; 20] = [
     ),
     (
         "CONVERSATION_SETTINGS",
-        "You chose on another device what you hear of a conversation.",
-        "conversationId receive",
+        "You chose something for a conversation, here or on another device.",
+        "conversationId receive pinned hiddenSeq?",
     ),
     ("TYPING", "Somebody is writing.", "from to? groupId? ts"),
     ("RESEND_DONE", "A page of what was missed is complete.", "hasMore ts"),

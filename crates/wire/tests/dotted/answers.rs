@@ -180,6 +180,7 @@ fn standing(conversation: ConversationId) -> Standing {
         max_seq: Seq(3),
         change_seq: Seq(4),
         newest_at: Millis(5),
+        has_ended: false,
     }
 }
 

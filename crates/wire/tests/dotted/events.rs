@@ -6,7 +6,7 @@ use nexo_chat::Reason;
 use nexo_chat::command::{Event, Logins, Receipt, ReceiptTo, Target};
 use nexo_chat::ids::{ConversationId, MessageId, Millis, Seq};
 use nexo_chat::membership::{GroupChange, History, JoinRequest, Joining, Role};
-use nexo_chat::model::{Change, ChangeKind, Content, CursorKind, Message, Receive, ReplyTo};
+use nexo_chat::model::{Change, ChangeKind, Content, CursorKind, Message, ReplyTo, Settings};
 use nexo_wire::dialect::View;
 use nexo_wire::dotted::payload::{
     GroupPush, JoinDecisionPush, JoinRequestPush, MessagePush, NotifyPush, ReadReceiptPush,
@@ -194,9 +194,9 @@ fn somebody_wants_in() {
 
 #[test]
 fn some_things_are_not_told() {
-    let (conversation, receive) = (private(), Receive::Silent);
+    let (conversation, settings) = (private(), Settings::default());
     for untold in [
-        Event::Settings { user: user("bob"), conversation, receive },
+        Event::Settings { user: user("bob"), conversation, settings },
         Event::Ended { user: user("bob"), logins: Logins::All, reason: Reason::Kicked },
         Event::Closed { user: user("bob"), connections: Vec::new(), reason: Reason::Kicked },
     ] {

@@ -207,7 +207,7 @@ pub struct Conversation {
     pub last_media_type: String,
 }
 
-/// `chat.delete_conversation` and `chat.typing`.
+/// `chat.delete_conversation`, `chat.hide_conversation` and `chat.typing`.
 #[derive(Clone, PartialEq, Message, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ChatRequest {
