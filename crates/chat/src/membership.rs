@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::ids::{GroupId, Millis, Seq, UserId};
 use crate::model::{ChangeKind, Edge, Window};
+use crate::reason::Reason;
 
 /// A group.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -166,6 +167,37 @@ pub struct GroupMember {
     pub muted_until: Millis,
 }
 
+/// What somebody is to a group.
+#[derive(Clone, Copy, Debug)]
+pub enum Belonging<'a> {
+    /// They are in it.
+    Member(&'a GroupMember),
+    /// They left, or were put out.
+    Former,
+    /// They never were in it.
+    Stranger,
+}
+
+impl<'a> Belonging<'a> {
+    /// Of whoever is not in it one has to know whether they ever were.
+    pub fn new(member: Option<&'a GroupMember>, was_in: bool) -> Self {
+        match member {
+            Some(member) => Self::Member(member),
+            None if was_in => Self::Former,
+            None => Self::Stranger,
+        }
+    }
+
+    /// The member, or what everybody else is told.
+    pub fn member(self) -> Result<&'a GroupMember, Reason> {
+        match self {
+            Self::Member(member) => Ok(member),
+            Self::Former => Err(Reason::MemberNotActive),
+            Self::Stranger => Err(Reason::NotGroupMember),
+        }
+    }
+}
+
 /// Somebody who wants in.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JoinRequest {
@@ -295,6 +327,8 @@ pub struct GroupFacts {
     pub group: Option<Group>,
     /// Those of the people asked about who are in it.
     pub members: BTreeMap<UserId, GroupMember>,
+    /// Whether the asker is in it, or was.
+    pub was_in: bool,
     /// Those of them who wait to be let in.
     pub requests: BTreeMap<UserId, JoinRequest>,
     /// Mutes of theirs from before they left.

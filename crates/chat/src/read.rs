@@ -342,7 +342,7 @@ pub async fn readers(
     let conversation = &message.conversation;
     visible_to(chat, caller, &message).await?;
     let people: Vec<(UserId, Seq)> = if let Some(group) = conversation.group() {
-        chat.store.group_member(&group, &caller.user).await?.ok_or(Reason::NotGroupMember)?;
+        group::must_be_in(chat, &group, &caller.user).await?;
         let members = chat.store.group_members(&group, after, limit + 1).await?;
         members.into_iter().map(|member| (member.user, member.came_after)).collect()
     } else {

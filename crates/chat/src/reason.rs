@@ -164,6 +164,9 @@ reasons! {
     /// The caller is not in the group.
     #[error("you are not a member of this group")]
     NotGroupMember,
+    /// The caller left the group or was put out.
+    #[error("you are no longer a member of this group")]
+    MemberNotActive,
     /// The person it is about is not in the group.
     #[error("that person is not a member of this group")]
     TargetNotMember,

@@ -68,7 +68,7 @@ async fn each_sees_their_own_window() {
     b.expect("GROUP_CHANGED").await;
     assert_eq!(b.expect("GROUP_CHANGED").await["event"], "kicked");
     b.expect_silence().await;
-    assert_eq!(group.say(&mut b, "x", "x").await["reason"], "not_group_member");
+    assert_eq!(group.say(&mut b, "x", "x").await["reason"], "member_not_active");
     let check = async |group: &Group, who: &Person, expect: &[&str]| {
         assert_eq!(bodies(&group.read_all(who).await), expect);
         let path = format!("/msg/pull?conversation_id={}", group.conversation());
@@ -487,7 +487,7 @@ async fn receipts_keep_to_the_window() {
     let list = readers(&olga).await.data()["readers"].clone();
     assert_eq!(list, json!([{ "user_id": "max", "has_read": false }]), "mia came later");
     group.ask(&olga, "kick", json!({ "user_id": "max" })).await.data();
-    assert_eq!(readers(&max).await.reason(), "not_group_member");
+    assert_eq!(readers(&max).await.reason(), "member_not_active");
     // A former member's reading is nobody's business, but their own devices follow.
     let (mut b2, _) = server.connect(&max).await;
     b.ack("read", "olga", &heard).await;

@@ -74,7 +74,7 @@ async fn people_come_lead_and_go() {
     assert_eq!(hear(&mut hears, 4).await, ["kicked", "left", "owner", "left"]);
     group.ask(&ada, "invite", json!({ "user_ids": ["max"] })).await.data();
     hears.expect_silence().await; // she is out
-    assert_eq!(group.get(&olga, "members").await.reason(), "not_group_member");
+    assert_eq!(group.get(&olga, "members").await.reason(), "member_not_active");
     // Whoever was away learns the same by pulling, as far as it was theirs to see.
     let all = pull(&server, &group, &olga, 0).await;
     let told = ["joined", "joined", "joined", "role", "kicked", "left", "owner", "left"];
@@ -143,6 +143,46 @@ async fn a_closed_group_shows_itself_to_nobody_else() {
         assert!(seen.data().get(hidden).is_none(), "{hidden}");
     }
     assert_eq!(open.get(&max, "members").await.reason(), "not_group_member");
+}
+
+#[tokio::test]
+async fn a_former_member_is_told_so_and_a_stranger_nothing() {
+    let server = server();
+    let [olga, max, mia, zoe] = server.people(["olga", "max", "mia", "zoe"]).await;
+    let closed = json!({ "join_type": "invite" });
+    let group = Group::with(&server.http, &olga, &[&max, &mia], closed).await;
+    group.ask(&olga, "kick", json!({ "user_id": "max" })).await.data();
+    group.ask(&mia, "quit", json!({})).await.data();
+    let member = "member?user_id=olga";
+    for who in [&max, &mia] {
+        for what in ["info", "members", member, "read_state", "join_requests"] {
+            let refused = group.get(who, what).await;
+            assert_eq!((refused.status, refused.reason()), (403, "member_not_active"), "{what}");
+            assert_eq!(refused.body["code"], 3004);
+        }
+        for what in ["quit", "invite", "mute_all", "reset_code", "dissolve"] {
+            let fields = match what {
+                "invite" => json!({ "user_ids": ["zoe"] }),
+                "mute_all" => json!({ "on": true }),
+                _ => json!({}),
+            };
+            assert_eq!(group.ask(who, what, fields).await.reason(), "member_not_active", "{what}");
+        }
+        let (mut socket, _) = server.connect(who).await;
+        assert_eq!(group.say(&mut socket, "1", "one").await["reason"], "member_not_active");
+        socket.say(json!({ "type": "TYPING", "groupId": group.id })).await;
+        assert_eq!(socket.expect("ERROR").await["reason"], "member_not_active");
+        assert_eq!(group.ask(who, "join", json!({})).await.reason(), "join_not_allowed");
+    }
+    assert_eq!(group.get(&zoe, "info").await.reason(), "group_not_found");
+    assert_eq!(group.get(&zoe, "members").await.reason(), "group_not_found");
+    let (mut stranger, _) = server.connect(&zoe).await;
+    assert_eq!(group.say(&mut stranger, "1", "one").await["reason"], "not_group_member");
+    // Whoever is brought back is a member again.
+    group.ask(&olga, "invite", json!({ "user_ids": ["max"] })).await.data();
+    assert_eq!(group.get(&max, "members").await.data()["total"], 2);
+    group.ask(&olga, "dissolve", json!({})).await.data();
+    assert_eq!(group.get(&mia, "members").await.reason(), "group_dissolved");
 }
 
 #[tokio::test]

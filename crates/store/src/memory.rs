@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use nexo_chat::Reason;
 use nexo_chat::ids::{ConversationId, GroupId, LoginId, MessageId, Millis, Seq, UserId};
-use nexo_chat::membership::{Group, GroupMember, JoinCode, JoinRequest};
+use nexo_chat::membership::{Belonging, Group, GroupMember, JoinCode, JoinRequest};
 use nexo_chat::model::{
     Change, ChangeKind, CursorKind, Cursors, Draft, Fingerprint, Kept, Login, Message, Profile,
     ProfileChange, Recall, Settings, SettingsChange, Standing, User, Window,
@@ -137,7 +137,9 @@ impl State {
         if let Some(id) = draft.conversation.group() {
             let group = self.groups.get(&id).map(|group| &**group);
             let member = self.group_members.get(&(id, draft.sender.clone()));
-            if let Err(reason) = may_speak(group, member, &draft) {
+            let place = (draft.sender.clone(), draft.conversation.clone());
+            let sender = Belonging::new(member, self.members.contains_key(&place));
+            if let Err(reason) = may_speak(group, sender, &draft) {
                 return Appended::Refused(reason);
             }
         }

@@ -104,6 +104,7 @@ reasons! {
     GroupNotFound "group_not_found" 404 Stays, false, "no such group";
     GroupDissolved "group_dissolved" 410 Stays, false, "this group has ended";
     NotGroupMember "not_group_member" 403 Stays, false, "you are not a member of this group";
+    MemberNotActive "member_not_active" 403 Stays, false, "you are no longer a member of this group";
     TargetNotMember "target_not_member" 404 Stays, false, "that person is not a member of this group";
     TargetIsSelf "target_is_self" 400 Stays, false, "you cannot do this to yourself";
     AlreadyMember "already_member" 409 Stays, false, "you are already a member of this group";

@@ -46,6 +46,7 @@ export const reasons: Record<Reason, string> = {
   group_not_found: "There is no such group.",
   group_dissolved: "This group has ended.",
   not_group_member: "You are not in this group.",
+  member_not_active: "You are no longer in this group.",
   target_not_member: "That person is not in this group.",
   target_is_self: "You cannot do this to yourself.",
   already_member: "You are already in this group.",

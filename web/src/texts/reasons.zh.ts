@@ -46,6 +46,7 @@ export const reasons: Record<Reason, string> = {
   group_not_found: "没有这个群组。",
   group_dissolved: "群组已解散。",
   not_group_member: "你不在这个群里。",
+  member_not_active: "你已不在这个群里。",
   target_not_member: "对方不在这个群里。",
   target_is_self: "不能对自己这样做。",
   already_member: "你已经在这个群里了。",

@@ -42,7 +42,7 @@ pub(super) fn paths(paths: &mut Paths) {
         POST "/conversation/delete" delete,
             "Dissolves the group of a conversation; private ones cannot be deleted."
             [ConversationNotFound CannotDeletePrivate GroupNotFound GroupDissolved NotGroupMember
-             NotGroupOwner]
+             MemberNotActive NotGroupOwner]
         POST "/conversation/mark_read" mark_read, "Marks everything up to a message as read."
             [ConversationNotFound]
         GET "/conversation/max_read_seq" max_read_seq, "Tells how far you have read."

@@ -25,8 +25,13 @@ use crate::gateway::Gateway;
 type Shared = State<Arc<Gateway>>;
 
 /// What anything done to a group may be refused for.
-pub(super) const ACTING: [Reason; 4] =
-    [Reason::MissingGroupId, Reason::GroupNotFound, Reason::GroupDissolved, Reason::NotGroupMember];
+pub(super) const ACTING: [Reason; 5] = [
+    Reason::MissingGroupId,
+    Reason::GroupNotFound,
+    Reason::GroupDissolved,
+    Reason::NotGroupMember,
+    Reason::MemberNotActive,
+];
 
 /// The paths of groups as such.
 pub(super) fn paths(paths: &mut Paths) {
@@ -35,7 +40,7 @@ pub(super) fn paths(paths: &mut Paths) {
         POST "/group/create" create, "Makes a group; you own it."
             [InvalidParam BadGroupName BadGroupProfile UserNotFound TooManyUsers GroupFull]
         GET "/group/info" info, "Shows a group by its id or by its code; members see more."
-            [MissingGroupId GroupNotFound GroupDissolved]
+            [MissingGroupId GroupNotFound GroupDissolved MemberNotActive]
         GET "/group/joined" joined, "Lists the groups you are in." []
         PUT "/group/update" update, "Changes a group: what is given is taken, the rest stays. For owner and admins.",
             ACTING [InvalidParam BadGroupName BadGroupProfile NotGroupAdmin]

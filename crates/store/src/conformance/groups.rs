@@ -195,7 +195,9 @@ pub(super) async fn may_speak(opener: Arc<dyn Opener>) {
     let refused = append(&store, Draft { content: to_all, ..to_group("mia", "g", "7") }).await;
     assert_eq!(refused.unwrap(), Appended::Refused(Reason::NotGroupAdmin));
     done(&store, "olga", "g", GroupAct::Kick(user("mia"))).await;
-    check("mia", "g", "8", Reason::NotGroupMember).await;
+    check("mia", "g", "8", Reason::MemberNotActive).await;
+    let left = act(&store, "mia", "g", GroupAct::Leave).await.unwrap();
+    assert_eq!(left, Err(Reason::MemberNotActive), "who was in is told so");
     done(&store, "olga", "g", GroupAct::Dissolve).await;
     check("olga", "g", "9", Reason::GroupDissolved).await;
     let conversation = group_id("g").conversation();

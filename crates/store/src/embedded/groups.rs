@@ -177,6 +177,15 @@ pub(crate) fn current_member(
     }
 }
 
+/// Whether somebody is or ever was in a conversation.
+pub(crate) fn was_in(
+    pending: &mut Pending<'_>,
+    user: &UserId,
+    conversation: &ConversationId,
+) -> Result<bool, Fault> {
+    Ok(pending.get(Space::Members, &keys::member(user, conversation))?.is_some())
+}
+
 /// Decides about a group and adds what becomes of it to the batch.
 pub(crate) fn change(
     pending: &mut Pending<'_>,
@@ -261,9 +270,10 @@ fn facts(
         Some(code) => pending.get(Space::Codes, code)?.is_some(),
         None => false,
     };
+    let was_in = was_in(pending, &asker.user, &id.conversation())?;
     let Head { seq: head, change_seq, .. } = pending.head(&id.conversation())?;
     let group = group.map(|group| Group::clone(&group));
-    Ok(GroupFacts { group, members, requests, mutes, code_is_taken, head, change_seq })
+    Ok(GroupFacts { group, members, was_in, requests, mutes, code_is_taken, head, change_seq })
 }
 
 /// Writes a group that changed, and the code that leads to it.

@@ -5,7 +5,8 @@ mod leading;
 
 use crate::ids::{GroupId, Millis, UserId};
 use crate::membership::{
-    Decision, Group, GroupAct, GroupFacts, GroupMember, GroupProfile, Joining, NewGroup, Role,
+    Belonging, Decision, Group, GroupAct, GroupFacts, GroupMember, GroupProfile, Joining, NewGroup,
+    Role,
 };
 use crate::model::{ChangeKind, Draft};
 use crate::policy::send::says_nothing;
@@ -15,14 +16,14 @@ use crate::rules::GroupRules;
 /// Whether the sender of a draft may speak in its group now. Asked inside the atomic append.
 pub fn may_speak(
     group: Option<&Group>,
-    member: Option<&GroupMember>,
+    sender: Belonging<'_>,
     draft: &Draft,
 ) -> Result<(), Reason> {
     let group = alive(group)?;
     if draft.sender.is_system() {
         return Ok(()); // the operator speaks everywhere
     }
-    let member = member.ok_or(Reason::NotGroupMember)?;
+    let member = sender.member()?;
     let role = group.role(&member.user);
     if member.muted_until > draft.sent_at && role < Role::Owner {
         return Err(Reason::GroupSpeakMuted);
@@ -156,7 +157,7 @@ struct Scene<'a> {
 
 impl Scene<'_> {
     fn role(&self) -> Result<Role, Reason> {
-        self.facts.members.get(self.by).ok_or(Reason::NotGroupMember)?;
+        Belonging::new(self.facts.members.get(self.by), self.facts.was_in).member()?;
         Ok(self.group.role(self.by))
     }
 

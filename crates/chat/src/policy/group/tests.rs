@@ -49,6 +49,7 @@ fn facts() -> GroupFacts {
     GroupFacts {
         group: Some(group),
         members: names.map(|name| (user(name), member(name))).into(),
+        was_in: false,
         requests: std::collections::BTreeMap::new(),
         mutes: std::collections::BTreeMap::new(),
         code_is_taken: false,
@@ -263,10 +264,15 @@ fn who_may_speak() {
             origin: None,
             marks_read: true,
         };
-        may_speak(facts.group.as_ref(), facts.members.get(&user(by)), &draft)
+        let sender = Belonging::new(facts.members.get(&user(by)), facts.was_in);
+        may_speak(facts.group.as_ref(), sender, &draft)
     };
     assert_eq!(speak(&facts(), "max", false), Ok(()));
     assert_eq!(speak(&facts(), "zoe", false), Err(Reason::NotGroupMember));
+    let left = GroupFacts { was_in: true, ..facts() };
+    assert_eq!(speak(&left, "zoe", false), Err(Reason::MemberNotActive));
+    check(&left, "zoe", &GroupAct::Leave, Err(Reason::MemberNotActive));
+    check(&left, "zoe", &GroupAct::Join { message: String::new() }, Ok(1));
     assert_eq!(speak(&facts(), "max", true), Err(Reason::NotGroupAdmin));
     assert_eq!(speak(&facts(), "ada", true), Ok(()));
     let muted = with(|group| group.is_muted = true);
