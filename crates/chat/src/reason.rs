@@ -72,7 +72,7 @@ reasons! {
     #[error("a password has 8 to 128 characters")]
     BadPassword,
     /// The nickname is empty or too long.
-    #[error("a nickname has 1 to 64 characters")]
+    #[error("a nickname has 1 to 128 characters")]
     BadNickname,
     /// A profile field is too long.
     #[error("a profile field is too long")]
@@ -216,7 +216,7 @@ reasons! {
     #[error("a group needs at least three people")]
     GroupTooSmall,
     /// The name is empty or too long.
-    #[error("a group name has 1 to 64 characters")]
+    #[error("a group name has 1 to 128 characters")]
     BadGroupName,
     /// A field of the group's profile is too long.
     #[error("a field of the group is too long")]

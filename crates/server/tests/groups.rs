@@ -186,6 +186,40 @@ async fn a_former_member_is_told_so_and_a_stranger_nothing() {
 }
 
 #[tokio::test]
+async fn members_say_how_they_want_to_be_seen() {
+    let server = server();
+    let [olga, max, zoe] = server.people(["olga", "max", "zoe"]).await;
+    let fields = json!({ "group_type": 3, "name": "é".repeat(128) });
+    let group = Group::with(&server.http, &olga, &[&max], fields).await;
+    assert_eq!(group.get(&max, "info").await.data()["group_type"], 3);
+    let (mut hears, _) = server.connect(&olga).await;
+    let set = async |by: &Person, mut fields: Value| {
+        fields["group_id"] = json!(group.id);
+        server.http.put("/group/member_info", &by.token, fields).await
+    };
+    let seen = set(&max, json!({ "group_nickname": "Maximilian", "extra": "{}" })).await;
+    assert_eq!(seen.data()["group_nickname"], "Maximilian");
+    set(&max, json!({ "group_avatar": "a.png" })).await.data();
+    set(&max, json!({ "group_avatar": "a.png" })).await.data(); // nothing changes by that
+    let told = hears.expect("GROUP_CHANGED").await;
+    let member = json!({ "group_nickname": "Maximilian", "extra": "{}" });
+    assert_eq!((&told["event"], &told["userId"]), (&json!("member_updated"), &json!("max")));
+    assert_eq!(told["member"], member);
+    hears.expect("GROUP_CHANGED").await;
+    hears.expect_silence().await;
+    // Whoever was away learns of it, and lists show it.
+    let pulled = pull(&server, &group, &olga, 1).await;
+    assert_eq!((kinds(&pulled), &pulled[0]["member"]), (vec!["member_updated"; 2], &member));
+    let list = group.get(&olga, "members").await.data()["list"].clone();
+    let shown = (&list[0]["group_nickname"], &list[0]["group_avatar"], &list[0]["extra"]);
+    assert_eq!(shown, (&json!("Maximilian"), &json!("a.png"), &json!("{}")));
+    assert_eq!((&list[0]["nickname"], &list[1]["group_nickname"]), (&json!("max"), &json!("")));
+    assert_eq!(set(&zoe, json!({ "group_nickname": "Zoe" })).await.reason(), "not_group_member");
+    let long = json!({ "group_nickname": "x".repeat(129) });
+    assert_eq!(set(&max, long).await.reason(), "bad_nickname");
+}
+
+#[tokio::test]
 async fn a_profile_changes_and_everybody_follows() {
     let server = server();
     let [olga, max] = server.people(["olga", "max"]).await;
@@ -267,7 +301,7 @@ async fn bad_input_has_its_reason_and_changes_nothing() {
     let many: Vec<String> = (0..501).map(|n| format!("u{n}")).collect();
     for (by, what, fields, status, reason) in [
         (&olga, "create", json!({ "name": "" }), 400, "bad_group_name"),
-        (&olga, "create", json!({ "name": "x".repeat(65) }), 400, "bad_group_name"),
+        (&olga, "create", json!({ "name": "x".repeat(129) }), 400, "bad_group_name"),
         (
             &olga,
             "create",

@@ -280,6 +280,7 @@ async fn group(asking: &mut Asking<'_>, alice: &Person, bob: &Person, carol: &Pe
     asking.get(bob, &format!("/group/members?group_id={id}&limit=1")).await;
     asking.get(bob, &format!("/group/member?group_id={id}&user_id=alice")).await;
     asking.get(bob, &format!("/group/read_state?group_id={id}")).await;
+    asking.put(bob, "/group/member_info", with(json!({ "group_nickname": "Bobby" }))).await;
     asking.get(bob, &format!("/conversation/changes?conversation_id=sg_{id}")).await;
     asking.post(alice, "/group/kick", with(json!({ "user_id": "dora" }))).await;
     asking.post(carol, "/group/quit", with(json!({}))).await;

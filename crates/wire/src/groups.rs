@@ -23,6 +23,8 @@ pub struct GroupInfo {
     announcement: String,
     avatar: String,
     extra: String,
+    /// A number of the app's own, chosen when the group was made.
+    group_type: i32,
     /// 0 normal, 1 ended.
     status: i32,
     creator_user_id: String,
@@ -86,6 +88,7 @@ impl GroupInfo {
             announcement: profile.announcement.clone(),
             avatar: profile.avatar.clone(),
             extra: profile.extra.clone(),
+            group_type: profile.group_type,
             status: i32::from(group.ended.is_some()),
             creator_user_id: group.creator.to_string(),
             owner_user_id: group.owner.to_string(),
@@ -107,6 +110,11 @@ pub struct MemberInfo {
     user_id: String,
     nickname: String,
     avatar: String,
+    /// How they want to be seen in this group; empty: as everywhere.
+    group_nickname: String,
+    group_avatar: String,
+    /// Their app's own data in this group.
+    extra: String,
     #[schema(schema_with = shapes::role_number)]
     role_level: i32,
     /// Always 0: those who left are not listed.
@@ -127,6 +135,9 @@ impl MemberInfo {
             user_id: member.user.to_string(),
             nickname: profile.nickname,
             avatar: profile.avatar,
+            group_nickname: member.profile.nickname.clone(),
+            group_avatar: member.profile.avatar.clone(),
+            extra: member.profile.extra.clone(),
             role_level: words::role_number(group.role(&member.user)),
             status: 0,
             joined_at: member.joined_at.0,

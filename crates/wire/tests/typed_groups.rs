@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use nexo_chat::command::{Event, Receipt, ReceiptTo, Saved, Target};
 use nexo_chat::ids::{ClientMsgId, GroupId, MessageId, Millis, Seq, UserId};
-use nexo_chat::membership::{GroupChange, History, JoinRequest, Joining, Role};
+use nexo_chat::membership::{
+    GroupChange, History, JoinRequest, Joining, MemberProfileChange, Role,
+};
 use nexo_chat::model::{
     Change, ChangeKind, Content, CursorKind, Hidden, Message, Recall, Receive, ReplyTo, Settings,
 };
@@ -194,6 +196,15 @@ fn every_change_is_told_in_the_same_words_both_ways() {
     };
     let fields = json!({ "group": { "name": "Chess", "join_type": "approval", "history": "all" } });
     check(ChangeKind::Updated(change), "updated", fields.clone(), fields);
+    let change =
+        MemberProfileChange { nickname: Some("Al".into()), ..MemberProfileChange::default() };
+    let member = json!({ "group_nickname": "Al" });
+    check(
+        ChangeKind::MemberUpdated(change),
+        "member_updated",
+        json!({ "userId": "al", "member": member }),
+        json!({ "user_id": "al", "member": member }),
+    );
     check(ChangeKind::Dissolved, "dissolved", json!({}), json!({}));
     check(ChangeKind::Dismissed, "dismissed", json!({}), json!({}));
 }

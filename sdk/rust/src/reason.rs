@@ -76,7 +76,7 @@ reasons! {
     UserNotFound "user_not_found" 404 Stays, false, "no such user";
     BadUserId "bad_user_id" 400 Stays, false, "a user id is 1 to 64 of A-Z a-z 0-9 . -";
     BadPassword "bad_password" 400 Stays, false, "a password has 8 to 128 characters";
-    BadNickname "bad_nickname" 400 Stays, false, "a nickname has 1 to 64 characters";
+    BadNickname "bad_nickname" 400 Stays, false, "a nickname has 1 to 128 characters";
     BadProfile "bad_profile" 400 Stays, false, "a profile field is too long";
     TooManyRequests "too_many_requests" 429 Ends(4029), true, "too many requests, slow down";
     TooManyConnections "too_many_connections" 429 Ends(4030), true, "too many connections for this user";
@@ -121,7 +121,7 @@ reasons! {
     TooManyAdmins "too_many_admins" 409 Stays, false, "the group has too many admins";
     TooManyJoinRequests "too_many_join_requests" 409 Stays, false, "too many people are waiting to join this group";
     GroupTooSmall "group_too_small" 400 Stays, false, "a group needs at least three people";
-    BadGroupName "bad_group_name" 400 Stays, false, "a group name has 1 to 64 characters";
+    BadGroupName "bad_group_name" 400 Stays, false, "a group name has 1 to 128 characters";
     BadGroupProfile "bad_group_profile" 400 Stays, false, "a field of the group is too long";
     TooManyUsers "too_many_users" 400 Stays, false, "too many people in one request";
     CooldownNotReached "cooldown_not_reached" 429 Stays, false, "this was done a short while ago, try again later";

@@ -23,6 +23,8 @@ export interface Group extends Required<GroupProfile> {
   ownerUserId: string;
   memberCount: number;
   isMuted: boolean;
+  /** A number of the app's own, chosen when it was made. */
+  groupType: number;
   /** 0 normal, 1 ended. */
   status: number;
   createdAt: number;
@@ -41,6 +43,10 @@ export interface Member {
   userId: string;
   nickname: string;
   avatar: string;
+  /** How they want to be seen in this group; empty: as everywhere. */
+  groupNickname: string;
+  groupAvatar: string;
+  extra: string;
   /** 0 member, 1 admin, 2 owner. */
   roleLevel: 0 | 1 | 2;
   joinedAt: number;
@@ -50,11 +56,11 @@ export interface Member {
 
 /** How far a member has come. */
 export interface MemberReadState {
-  user_id: string;
-  /** The first message they were there for: they have not read what was said before, whatever `read_seq` is. */
-  from_seq: number;
-  delivered_seq: number;
-  read_seq: number;
+  userId: string;
+  /** The first message they were there for: they have not read what was said before, whatever `readSeq` is. */
+  fromSeq: number;
+  deliveredSeq: number;
+  readSeq: number;
 }
 
 export interface JoinRequest {
@@ -92,7 +98,9 @@ export class Groups {
     private readonly learn: (group: Group) => void,
   ) {}
 
-  async create(profile: GroupProfile & { name: string; memberIds?: string[] }): Promise<Group> {
+  async create(
+    profile: GroupProfile & { name: string; groupType?: number; memberIds?: string[] },
+  ): Promise<Group> {
     return this.told(await this.http.post<object>("/group/create", toSnake(profile)));
   }
 
@@ -124,12 +132,20 @@ export class Groups {
     return toCamel(await this.http.get<object>("/group/member", query));
   }
 
+  /** Says how you want to be seen in this group. */
+  async setMemberInfo(
+    groupId: string,
+    profile: { groupNickname?: string; groupAvatar?: string; extra?: string },
+  ): Promise<Member> {
+    const body = { group_id: groupId, ...toSnake(profile) };
+    return toCamel(await this.http.put<object>("/group/member_info", body));
+  }
+
   /** How far everybody has received and read; undefined if the group is too large for receipts. */
   async readState(groupId: string): Promise<MemberReadState[] | undefined> {
-    const state = await this.http.get<{ too_large: boolean; members: MemberReadState[] }>("/group/read_state", {
-      group_id: groupId,
-    });
-    return state.too_large ? undefined : state.members;
+    const query = { group_id: groupId };
+    const state = await this.http.get<{ too_large: boolean; members: object[] }>("/group/read_state", query);
+    return state.too_large ? undefined : state.members.map((one) => toCamel<MemberReadState>(one));
   }
 
   /** By its id or its code. `pending` until somebody decides. */

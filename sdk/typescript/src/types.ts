@@ -106,7 +106,8 @@ export interface Change {
     | "muted"
     | "all_muted"
     | "dissolved"
-    | "dismissed";
+    | "dismissed"
+    | "member_updated";
   readonly by: string;
   readonly at: number;
   readonly userIds: readonly string[];

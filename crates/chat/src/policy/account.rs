@@ -1,6 +1,7 @@
 //! Is this a good account?
 
 use crate::model::Profile;
+use crate::policy::group::NAME_CHARS_MAX;
 use crate::reason::Reason;
 
 /// Whether a password is long enough to keep and short enough to hash.
@@ -13,7 +14,10 @@ pub fn good_password(password: &str) -> Result<(), Reason> {
 pub fn good_profile(profile: &Profile) -> Result<(), Reason> {
     let name = profile.nickname.chars().count();
     let shows = profile.nickname.chars().any(|c| !c.is_whitespace() && !c.is_control());
-    if !(1..=64).contains(&name) || !shows || profile.nickname.chars().any(char::is_control) {
+    if !(1..=NAME_CHARS_MAX).contains(&name)
+        || !shows
+        || profile.nickname.chars().any(char::is_control)
+    {
         return Err(Reason::BadNickname);
     }
     if profile.avatar.len() > 1024 {
@@ -55,6 +59,7 @@ mod tests {
         check("", Err(Reason::BadNickname));
         check("   ", Err(Reason::BadNickname));
         check("a\u{0}b", Err(Reason::BadNickname));
-        check(&"x".repeat(65), Err(Reason::BadNickname));
+        check(&"x".repeat(128), Ok(()));
+        check(&"x".repeat(129), Err(Reason::BadNickname));
     }
 }

@@ -47,7 +47,7 @@ struct RegisterBody {
     #[schema(pattern = "^[A-Za-z0-9.-]{1,64}$")]
     user_id: Option<String>,
     #[serde(default)]
-    #[schema(required, min_length = 1, max_length = 64)]
+    #[schema(required, min_length = 1, max_length = 128)]
     nickname: String,
     #[schema(min_length = 8, max_length = 128)]
     password: String,
@@ -159,7 +159,7 @@ async fn info(
 
 #[derive(Deserialize, ToSchema)]
 struct ProfileBody {
-    #[schema(min_length = 1, max_length = 64)]
+    #[schema(min_length = 1, max_length = 128)]
     nickname: Option<String>,
     avatar: Option<String>,
     extra: Option<String>,

@@ -73,7 +73,7 @@ fn read_history(word: Option<&str>) -> Result<Option<History>, Reason> {
 #[schema(example = json!({ "name": "Friends", "member_ids": ["bob"] }))]
 struct CreateGroupBody {
     #[serde(default)]
-    #[schema(required, min_length = 1, max_length = 64)]
+    #[schema(required, min_length = 1, max_length = 128)]
     name: String,
     #[serde(default)]
     introduction: String,
@@ -83,6 +83,9 @@ struct CreateGroupBody {
     avatar: String,
     #[serde(default)]
     extra: String,
+    /// A number of your app's own.
+    #[serde(default)]
+    group_type: i32,
     #[serde(default)]
     member_ids: Vec<String>,
     /// How one comes in.
@@ -95,9 +98,9 @@ struct CreateGroupBody {
 
 impl CreateGroupBody {
     fn wanted(self) -> Result<Wanted, Reason> {
-        let Self { name, introduction, announcement, avatar, extra, .. } = self;
+        let Self { name, introduction, announcement, avatar, extra, group_type, .. } = self;
         Ok(Wanted {
-            profile: GroupProfile { name, introduction, announcement, avatar, extra },
+            profile: GroupProfile { name, introduction, announcement, avatar, extra, group_type },
             joining: read_joining(self.join_type.as_deref())?.unwrap_or_default(),
             history: read_history(self.history.as_deref())?.unwrap_or_default(),
             members: user_ids(&self.member_ids)?,
@@ -173,7 +176,7 @@ async fn joined(
 struct UpdateGroupBody {
     #[schema(value_type = String)]
     group_id: Option<String>,
-    #[schema(min_length = 1, max_length = 64)]
+    #[schema(min_length = 1, max_length = 128)]
     name: Option<String>,
     introduction: Option<String>,
     announcement: Option<String>,

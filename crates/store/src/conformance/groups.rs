@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use nexo_chat::Reason;
 use nexo_chat::ids::{Millis, Seq};
-use nexo_chat::membership::{GroupAct, GroupMember, History, JoinCode, Joining, Role};
+use nexo_chat::membership::{
+    GroupAct, GroupMember, History, JoinCode, Joining, MemberProfile, MemberProfileChange, Role,
+};
 use nexo_chat::model::{ChangeKind, Content, CursorKind, Cursors, Draft, Kept};
 use nexo_chat::policy::recall::may_recall;
 use nexo_chat::rules::{GroupRules, Rules};
@@ -85,6 +87,33 @@ pub(super) async fn cursors(opener: Arc<dyn Opener>) {
     assert_eq!(store.group_cursors(&group_id("h"), None, 9).await.unwrap(), []);
     done(&store, "olga", "g", GroupAct::Dissolve).await;
     assert_eq!(found(None, 9).await, []);
+}
+
+pub(super) async fn profiles(opener: Arc<dyn Opener>) {
+    let store = opener.open();
+    let ear = Arc::new(Ear::default());
+    store.on_commit(Arc::clone(&ear) as _);
+    let made = group(&store, "g", &["olga", "max"]).await;
+    assert_eq!(made.group.profile.group_type, 7);
+    let change = MemberProfileChange {
+        nickname: Some("小明".into()),
+        extra: Some("{}".into()),
+        ..MemberProfileChange::default()
+    };
+    let set = done(&store, "max", "g", GroupAct::SetProfile(change.clone())).await;
+    assert_eq!(set.changes[0].kind, ChangeKind::MemberUpdated(change.clone()));
+    assert_eq!(ear.changes()[1..], set.changes[..]);
+    let avatar = MemberProfileChange { avatar: Some("a".into()), ..MemberProfileChange::default() };
+    done(&store, "max", "g", GroupAct::SetProfile(avatar)).await;
+    // What others do to them leaves it as it is.
+    done(&store, "olga", "g", GroupAct::Mute(user("max"), NOW.plus(9))).await;
+    let max = store.group_member(&group_id("g"), &user("max")).await.unwrap().unwrap();
+    let seen = MemberProfile { nickname: "小明".into(), avatar: "a".into(), extra: "{}".into() };
+    assert_eq!((&max.profile, max.muted_until), (&seen, NOW.plus(9)));
+    let listed = store.group_members(&group_id("g"), None, 9).await.unwrap();
+    assert_eq!((&listed[0], &listed[1].profile), (&max, &MemberProfile::default()));
+    let changes = store.changes(&group_id("g").conversation(), Seq(1), 1).await.unwrap();
+    assert_eq!(changes, set.changes);
 }
 
 pub(super) async fn codes(opener: Arc<dyn Opener>) {

@@ -143,7 +143,8 @@ async fn write(
         "INSERT INTO group_members (group_id, {MEMBER}) VALUES {{}} ON DUPLICATE KEY UPDATE \
          joined_at = VALUES(joined_at), join_seq = VALUES(join_seq), \
          came_after = VALUES(came_after), inviter = VALUES(inviter), \
-         muted_until = VALUES(muted_until)",
+         muted_until = VALUES(muted_until), nickname = VALUES(nickname), \
+         avatar = VALUES(avatar), extra = VALUES(extra)",
     );
     act.write(&sql, rows).await?;
     let rows = asked

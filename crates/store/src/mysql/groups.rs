@@ -6,7 +6,7 @@ use std::sync::Arc;
 use mysql_async::{Row, Value};
 use nexo_chat::ids::{ConversationId, GroupId, UserId};
 use nexo_chat::membership::{
-    Ended, Group, GroupMember, GroupProfile, History, JoinCode, JoinRequest, Joining,
+    Ended, Group, GroupMember, GroupProfile, History, JoinCode, JoinRequest, Joining, MemberProfile,
 };
 use nexo_chat::model::Cursors;
 use nexo_chat::store::StoreError;
@@ -20,18 +20,19 @@ use super::sql::{looking, values};
 /// The columns of [`group`].
 pub(crate) const GROUP: &str = "SELECT g.id, g.name, g.introduction, g.announcement, g.avatar, \
      g.extra, g.creator, g.owner, g.admins, g.joining, g.history, g.is_muted, g.members, g.requests, \
-     g.code, g.code_at, g.created_at, g.updated_at, g.is_dismissed, c.end_seq, c.end_change_seq, \
-     c.end_at FROM chat_groups g JOIN conversations c ON c.id = CONCAT('sg_', g.id)";
+     g.code, g.code_at, g.created_at, g.updated_at, g.group_type, g.is_dismissed, c.end_seq, \
+     c.end_change_seq, c.end_at FROM chat_groups g JOIN conversations c ON c.id = CONCAT('sg_', g.id)";
 
 pub(crate) fn group(row: Row) -> Result<Group, Fault> {
     let mut fields = Fields::from(row);
     let id = fields.group()?;
-    let profile = GroupProfile {
+    let mut profile = GroupProfile {
         name: fields.text()?,
         introduction: fields.text()?,
         announcement: fields.text()?,
         avatar: fields.text()?,
         extra: fields.text()?,
+        group_type: 0,
     };
     let (creator, owner) = (fields.user()?, fields.user()?);
     let admins = serde_json::from_slice(&fields.bytes()?);
@@ -50,6 +51,7 @@ pub(crate) fn group(row: Row) -> Result<Group, Fault> {
     let (is_muted, members, requests) = (fields.bool()?, fields.u32()?, fields.u32()?);
     let code = JoinCode::parse(&fields.text()?).ok_or_else(|| damaged("not a join code"))?;
     let (code_at, created_at, updated_at) = (fields.millis()?, fields.millis()?, fields.millis()?);
+    profile.group_type = fields.i32()?;
     let is_dismissed = fields.bool()?;
     let ended = fields.edge()?.map(|edge| Ended { is_dismissed, edge });
     Ok(Group {
@@ -74,10 +76,11 @@ pub(crate) fn group(row: Row) -> Result<Group, Fault> {
 /// The columns of [`group_values`].
 pub(crate) const GROUP_COLUMNS: &str = "id, name, introduction, announcement, avatar, extra, \
      creator, owner, admins, joining, history, is_muted, members, requests, code, code_at, \
-     created_at, updated_at, is_dismissed";
+     created_at, updated_at, group_type, is_dismissed";
 
 pub(crate) fn group_values(group: &Group) -> Vec<Value> {
-    let GroupProfile { name, introduction, announcement, avatar, extra } = &group.profile;
+    let GroupProfile { name, introduction, announcement, avatar, extra, group_type } =
+        &group.profile;
     let joining = match group.joining {
         Joining::Open => 0,
         Joining::Approval => 1,
@@ -106,12 +109,14 @@ pub(crate) fn group_values(group: &Group) -> Vec<Value> {
         group.code_at.0,
         group.created_at.0,
         group.updated_at.0,
+        *group_type,
         group.ended.is_some_and(|ended| ended.is_dismissed),
     ]
 }
 
 /// The columns of [`member`], beside the group.
-pub(crate) const MEMBER: &str = "user_id, joined_at, join_seq, came_after, inviter, muted_until";
+pub(crate) const MEMBER: &str = "user_id, joined_at, join_seq, came_after, inviter, muted_until, \
+     nickname, avatar, extra";
 
 pub(crate) fn member(fields: &mut Fields) -> Result<GroupMember, Fault> {
     Ok(GroupMember {
@@ -121,6 +126,11 @@ pub(crate) fn member(fields: &mut Fields) -> Result<GroupMember, Fault> {
         came_after: fields.seq()?,
         inviter: fields.maybe_user()?,
         muted_until: fields.millis()?,
+        profile: MemberProfile {
+            nickname: fields.maybe_text()?,
+            avatar: fields.maybe_text()?,
+            extra: fields.maybe_text()?,
+        },
     })
 }
 
@@ -133,6 +143,9 @@ pub(crate) fn member_values(group: &GroupId, member: &GroupMember) -> Vec<Value>
         member.came_after.0,
         member.inviter.as_ref().map(UserId::as_str),
         member.muted_until.0,
+        row::maybe(&member.profile.nickname),
+        row::maybe(&member.profile.avatar),
+        row::maybe(&member.profile.extra),
     ]
 }
 

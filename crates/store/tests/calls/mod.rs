@@ -13,7 +13,8 @@ use nexo_chat::ids::{
     ClientMsgId, ConversationId, GroupId, LoginId, MessageId, Millis, Platform, Seq, UserId,
 };
 use nexo_chat::membership::{
-    GroupAct, GroupChange, GroupFacts, GroupProfile, History, JoinCode, Joining, NewGroup, Role,
+    GroupAct, GroupChange, GroupFacts, GroupProfile, History, JoinCode, Joining,
+    MemberProfileChange, NewGroup, Role,
 };
 use nexo_chat::model::{
     Content, CursorKind, Draft, Hidden, Hiding, Login, Profile, ProfileChange, Receive, ReplyTo,
@@ -111,7 +112,11 @@ fn group_act(what: u8, whom: UserId, at: u64) -> GroupAct {
     let until = Millis(at * 2);
     match what {
         0..=3 => GroupAct::Create(NewGroup {
-            profile: GroupProfile { name: "g".into(), ..GroupProfile::default() },
+            profile: GroupProfile {
+                name: "g".into(),
+                group_type: i32::from(what),
+                ..GroupProfile::default()
+            },
             joining: if at.is_multiple_of(2) { Joining::Open } else { Joining::Approval },
             history: if at.is_multiple_of(3) { History::All } else { History::Joined },
             members: vec![whom],
@@ -136,6 +141,11 @@ fn group_act(what: u8, whom: UserId, at: u64) -> GroupAct {
         }),
         22 => GroupAct::ResetCode(JoinCode::random([what; 8])),
         _ if at.is_multiple_of(9) => GroupAct::Dissolve,
+        _ if at.is_multiple_of(2) => GroupAct::SetProfile(MemberProfileChange {
+            nickname: Some(at.to_string()),
+            extra: at.is_multiple_of(4).then(|| "mine".into()),
+            ..MemberProfileChange::default()
+        }),
         _ => GroupAct::MuteAll(false),
     }
 }

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use nexo_chat::Reason;
 use nexo_chat::command::{Event, Logins, Receipt, ReceiptTo, Target};
 use nexo_chat::ids::{ConversationId, MessageId, Millis, Seq};
-use nexo_chat::membership::{GroupChange, History, JoinRequest, Joining, Role};
+use nexo_chat::membership::{
+    GroupChange, History, JoinRequest, Joining, MemberProfileChange, Role,
+};
 use nexo_chat::model::{Change, ChangeKind, Content, CursorKind, Message, ReplyTo, Settings};
 use nexo_wire::dialect::View;
 use nexo_wire::dotted::payload::{
@@ -116,6 +118,13 @@ fn changes_of_a_group() {
     for on in [true, false] {
         check(ChangeKind::AllMuted { on }, "group.all_muted", json!({ "on": on }));
     }
+    let change = MemberProfileChange {
+        nickname: Some("Al".into()),
+        extra: Some("{}".into()),
+        ..MemberProfileChange::default()
+    };
+    let seen = json!({ "user_ids": ["alice"], "group_nickname": "Al", "member_extra": "{}" });
+    check(ChangeKind::MemberUpdated(change), "group.member_updated", seen);
     check(ChangeKind::Dissolved, "group.dissolved", json!({}));
     check(ChangeKind::Dismissed, "group.dismissed", json!({}));
     let all = GroupChange {

@@ -5,8 +5,8 @@ mod leading;
 
 use crate::ids::{GroupId, Millis, UserId};
 use crate::membership::{
-    Belonging, Decision, Group, GroupAct, GroupFacts, GroupMember, GroupProfile, Joining, NewGroup,
-    Role,
+    Belonging, Decision, Group, GroupAct, GroupFacts, GroupMember, GroupProfile, Joining,
+    MemberProfile, NewGroup, Role,
 };
 use crate::model::{ChangeKind, Draft};
 use crate::policy::send::says_nothing;
@@ -76,6 +76,7 @@ pub fn decide(
         GroupAct::Mute(user, until) => scene.mute(role, user, *until),
         GroupAct::MuteAll(on) => scene.mute_all(role, *on),
         GroupAct::Update(change) => scene.update(role, change),
+        GroupAct::SetProfile(change) => scene.set_profile(change),
         GroupAct::ResetCode(code) => scene.reset_code(role, code),
         GroupAct::Dissolve => scene.end(role, false),
         GroupAct::Dismiss => scene.end(role, true),
@@ -130,11 +131,25 @@ fn create(
     Ok(decision)
 }
 
+/// Characters of a name at most.
+pub(crate) const NAME_CHARS_MAX: usize = 128;
+
+/// Whether what a member says about themselves is within its lengths.
+fn good_member_profile(profile: &MemberProfile) -> Result<(), Reason> {
+    let name = &profile.nickname;
+    let is_blank = !name.is_empty() && name.chars().all(says_nothing);
+    if is_blank || name.chars().count() > NAME_CHARS_MAX || name.chars().any(char::is_control) {
+        return Err(Reason::BadNickname);
+    }
+    let fits = profile.avatar.len() <= 1024 && profile.extra.len() <= 4096;
+    if fits { Ok(()) } else { Err(Reason::BadGroupProfile) }
+}
+
 /// Whether a group's profile is within its lengths and shows a name.
 pub fn good_profile(profile: &GroupProfile) -> Result<(), Reason> {
     let name = &profile.name;
     if name.chars().all(says_nothing)
-        || name.chars().count() > 64
+        || name.chars().count() > NAME_CHARS_MAX
         || name.chars().any(char::is_control)
     {
         return Err(Reason::BadGroupName);

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::ids::{ClientMsgId, Seq};
-use crate::membership::{Ended, GroupChange, History, JoinCode};
+use crate::membership::{Ended, GroupChange, History, JoinCode, MemberProfileChange};
 use crate::model::{Content, Edge};
 
 const NOW: Millis = Millis(1_000_000);
@@ -23,6 +23,7 @@ fn member(name: &str) -> GroupMember {
         came_after: Seq(0),
         inviter: None,
         muted_until: Millis(0),
+        profile: MemberProfile::default(),
     }
 }
 
@@ -232,7 +233,7 @@ fn names_have_a_length_and_codes_a_cooldown() {
     check(&facts(), "ada", &name("New"), Ok(1));
     check(&facts(), "ada", &name("Group"), Ok(0));
     check(&facts(), "max", &name("New"), Err(Reason::NotGroupAdmin));
-    for bad in ["", "  ", "a\nb", "\u{200b}\u{2060}", "\u{202e}\u{3164}", &"x".repeat(65)] {
+    for bad in ["", "  ", "a\nb", "\u{200b}\u{2060}", "\u{202e}\u{3164}", &"x".repeat(129)] {
         check(&facts(), "ada", &name(bad), Err(Reason::BadGroupName));
     }
     let code = GroupAct::ResetCode(JoinCode::random([3; 8]));
@@ -249,6 +250,27 @@ fn a_mute_outlasts_leaving_and_an_owner_speaks() {
     facts.mutes.insert(user("max"), NOW.plus(9));
     let back = decided(&facts, "max", &GroupAct::Join { message: String::new() }).unwrap();
     assert_eq!(back.joined[0].0.muted_until, NOW.plus(9));
+}
+
+#[test]
+fn a_member_is_seen_as_they_like() {
+    let set = |nickname: &str, extra: &str| {
+        GroupAct::SetProfile(MemberProfileChange {
+            nickname: Some(nickname.into()),
+            extra: Some(extra.into()),
+            ..MemberProfileChange::default()
+        })
+    };
+    let decision = decided(&facts(), "max", &set("Maximilian", "{}")).unwrap();
+    assert_eq!(decision.changed[0].profile.nickname, "Maximilian");
+    assert_eq!((decision.changes.len(), &decision.group), (1, facts().group.as_ref().unwrap()));
+    check(&facts(), "max", &set("", ""), Ok(0));
+    check(&facts(), "max", &set(&"é".repeat(128), ""), Ok(1));
+    for bad in ["  ", "a\nb", &"x".repeat(129)] {
+        check(&facts(), "max", &set(bad, ""), Err(Reason::BadNickname));
+    }
+    check(&facts(), "max", &set("Max", &"x".repeat(4097)), Err(Reason::BadGroupProfile));
+    check(&facts(), "zoe", &set("Zoe", ""), Err(Reason::NotGroupMember));
 }
 
 #[test]
