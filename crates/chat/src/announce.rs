@@ -36,7 +36,7 @@ fn event(kept: &Kept) -> Event {
             Event::JoinAnswered { request, accepted, by, at }
         }
         Kept::Chose { user, conversation, settings } => {
-            Event::Settings { user, conversation, receive: settings.receive }
+            Event::Settings { user, conversation, settings }
         }
     }
 }

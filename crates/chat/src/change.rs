@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::ids::{ConnectionId, ConversationId, MessageId, Millis, Seq, UserId};
-use crate::membership::{GroupChange, JoinRequest, Role};
+use crate::membership::{GroupChange, JoinRequest, MemberProfileChange, Role};
 use crate::model::Message;
 use crate::standing::Settings;
 
@@ -81,6 +81,8 @@ pub enum ChangeKind {
     Dissolved,
     /// The group ended, and its profile is gone.
     Dismissed,
+    /// A member wants to be seen otherwise in the group.
+    MemberUpdated(MemberProfileChange),
 }
 
 impl Change {
@@ -95,7 +97,10 @@ impl Change {
                 | ChangeKind::Muted { user: it, .. } => it == user,
                 ChangeKind::Recalled { sender, .. } => sender == user,
                 ChangeKind::Dissolved | ChangeKind::Dismissed => true,
-                ChangeKind::Left | ChangeKind::Updated(_) | ChangeKind::AllMuted { .. } => false,
+                ChangeKind::Left
+                | ChangeKind::Updated(_)
+                | ChangeKind::AllMuted { .. }
+                | ChangeKind::MemberUpdated(_) => false,
             }
     }
 }

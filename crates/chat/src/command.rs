@@ -9,7 +9,7 @@ use crate::ids::{
     ClientMsgId, ConnectionId, ConversationId, GroupId, LoginId, MessageId, Millis, Seq, UserId,
 };
 use crate::membership::JoinRequest;
-use crate::model::{Caller, Change, Content, CursorKind, Message, Receive};
+use crate::model::{Caller, Change, Content, CursorKind, Message, Settings};
 use crate::query::{Found, Query};
 use crate::reason::Reason;
 use crate::send::Sending;
@@ -231,14 +231,14 @@ pub enum Event {
         /// When.
         at: Millis,
     },
-    /// Somebody chose what they want to hear of a conversation.
+    /// Somebody chose something for a conversation: their devices learn of it.
     Settings {
         /// Who.
         user: UserId,
-        /// Of which.
+        /// For which.
         conversation: ConversationId,
-        /// What.
-        receive: Receive,
+        /// Their choices as they are now.
+        settings: Settings,
     },
     /// Sign-ins ended: their sockets close.
     Ended {

@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use crate::chat::Chat;
 use crate::group::{self, group_of};
-use crate::ids::{ConversationId, Millis, UserId};
+use crate::ids::{ConversationId, Millis, Seq, UserId};
 use crate::membership::{Group, GroupAct, GroupProfile};
-use crate::model::{Caller, Cursors, Message, Profile, Settings, SettingsChange, Standing};
+use crate::model::{Caller, Cursors, Hiding, Message, Profile, Settings, SettingsChange, Standing};
+use crate::policy::account::good_extra;
 use crate::policy::group::may_look;
-use crate::read::{Listed, message_at};
+use crate::read::{self, Listed, message_at};
 use crate::reason::{Error, Reason};
 
 /// Mentions counted at most.
@@ -76,7 +77,7 @@ impl Which {
 }
 
 /// The caller's conversations: the pinned ones first, then the latest. Also where the next page
-/// begins.
+/// begins. What has ended is not among them, nor what they hid and nobody spoke in since.
 pub async fn list(
     chat: &Chat,
     caller: &Caller,
@@ -95,6 +96,7 @@ pub async fn list(
         let after = (pinned, after.updated_at, after.conversation);
         standings.retain(|standing| place(standing) < after);
     }
+    standings.retain(Standing::is_listed);
     standings.sort_by_cached_key(|standing| std::cmp::Reverse(place(standing)));
     let page = Listed::cut(standings, limit);
     let next = page.items.last().filter(|_| page.has_more).map(|last| After {
@@ -165,13 +167,53 @@ pub async fn choose(
     chat: &Chat,
     caller: &Caller,
     conversation: &ConversationId,
-    change: SettingsChange,
+    mut change: SettingsChange,
 ) -> Result<Settings, Error> {
     if !chat.sends.take(caller.user.clone(), chat.clock.ticks()) {
         return Err(Reason::TooManyRequests.into()); // it costs what a send costs
     }
+    good_extra(change.extra.as_deref().unwrap_or_default())?;
+    // A mark that does not hide any more is not carried on: devices go by whether there is one.
+    let standing = read::standing(chat, caller, conversation).await?;
+    if change.hiding.is_none() && standing.settings.hidden.is_some() && !standing.is_hidden() {
+        change.hiding = Some(Hiding::Show);
+    }
     let settings = chat.store.update_settings(&caller.user, conversation, change).await?;
     Ok(settings.ok_or(Reason::ConversationNotFound)?)
+}
+
+/// Takes a conversation out of the caller's list until something is said there that they can see.
+/// Whatever it is: private, of a group, left, ended. It is still there to be read. Whoever says how
+/// far they have seen it hides no message that came meanwhile.
+pub async fn hide(
+    chat: &Chat,
+    caller: &Caller,
+    conversation: &ConversationId,
+    seen: Option<Seq>,
+) -> Result<(), Error> {
+    let mut hidden = read::standing(chat, caller, conversation).await?.hidden_now();
+    hidden.seq = seen.unwrap_or(hidden.seq).min(hidden.seq);
+    put_in_list(chat, caller, conversation, Hiding::Hide(hidden)).await
+}
+
+/// Puts a hidden conversation back into the caller's list.
+pub async fn show(
+    chat: &Chat,
+    caller: &Caller,
+    conversation: &ConversationId,
+) -> Result<(), Error> {
+    put_in_list(chat, caller, conversation, Hiding::Show).await
+}
+
+async fn put_in_list(
+    chat: &Chat,
+    caller: &Caller,
+    conversation: &ConversationId,
+    hiding: Hiding,
+) -> Result<(), Error> {
+    let change = SettingsChange { hiding: Some(hiding), ..SettingsChange::default() };
+    choose(chat, caller, conversation, change).await?;
+    Ok(())
 }
 
 /// Deletes a conversation, as document 004 §8 has it: that of a group by its owner, which ends the

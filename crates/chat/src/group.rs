@@ -11,7 +11,7 @@ use crate::membership::{
 };
 use crate::model::{Caller, Standing};
 use crate::people;
-use crate::policy::group::{GROUP_NAME_CHARS_MAX, decide, may_look};
+use crate::policy::group::{NAME_CHARS_MAX, decide, may_look};
 use crate::policy::name;
 use crate::read::Listed;
 use crate::reason::{Error, Reason};
@@ -71,7 +71,7 @@ pub async fn act(
     if let GroupAct::Invite(_) = &act {
         // Not worth looking for all those people if the caller is not in.
         chat.store.group(id).await?.ok_or(Reason::GroupNotFound)?;
-        chat.store.group_member(id, &caller.user).await?.ok_or(Reason::NotGroupMember)?;
+        must_be_in(chat, id, &caller.user).await?;
     }
     tidy_name(&mut act);
     let brings_people = matches!(act, GroupAct::Create(_) | GroupAct::Invite(_));
@@ -100,7 +100,7 @@ fn tidy_name(act: &mut GroupAct) {
         GroupAct::Update(GroupChange { name: Some(name), .. }) => name,
         _ => return,
     };
-    if let Some(tidy) = name::tidy(given, GROUP_NAME_CHARS_MAX) {
+    if let Some(tidy) = name::tidy(given, NAME_CHARS_MAX) {
         *given = tidy;
     }
 }
@@ -113,13 +113,37 @@ pub async fn info(
 ) -> Result<(Arc<Group>, Option<GroupMember>), Error> {
     let group = chat.store.group(id).await?;
     let member = chat.store.group_member(id, &caller.user).await?;
-    if group.as_ref().is_some_and(|group| group.ended.is_some())
-        && chat.store.standing(&caller.user, &id.conversation()).await?.is_some()
-    {
-        return Err(Reason::GroupDissolved.into());
+    if let Err(reason) = may_look(group.as_deref(), member.is_some()) {
+        // Whoever was in it knows of it.
+        return Err(match not_in(chat, id, &caller.user).await? {
+            Reason::NotGroupMember => reason,
+            known => known,
+        }
+        .into());
     }
-    may_look(group.as_deref(), member.is_some())?;
     Ok((group.ok_or(Reason::GroupNotFound)?, member))
+}
+
+/// Somebody in a group; whoever is not learns why as far as they may know.
+pub(crate) async fn must_be_in(
+    chat: &Chat,
+    id: &GroupId,
+    user: &UserId,
+) -> Result<GroupMember, Error> {
+    match chat.store.group_member(id, user).await? {
+        Some(member) => Ok(member),
+        None => Err(not_in(chat, id, user).await?.into()),
+    }
+}
+
+/// Why somebody is not in a group: it has ended, they left or were put out, or they never were in
+/// it, and then they learn nothing of it.
+async fn not_in(chat: &Chat, id: &GroupId, user: &UserId) -> Result<Reason, Error> {
+    Ok(match chat.store.standing(user, &id.conversation()).await? {
+        Some(standing) if standing.has_ended => Reason::GroupDissolved,
+        Some(_) => Reason::MemberNotActive,
+        None => Reason::NotGroupMember,
+    })
 }
 
 /// The group a code leads to. Guessing costs what sending costs, and groups by invitation only are
@@ -130,7 +154,9 @@ pub async fn by_code(chat: &Chat, caller: &Caller, code: &str) -> Result<GroupId
     }
     let code = JoinCode::parse(code).ok_or(Reason::GroupNotFound)?;
     let id = chat.store.group_by_code(&code).await?.ok_or(Reason::GroupNotFound)?;
-    info(chat, caller, &id).await?;
+    let group = chat.store.group(&id).await?;
+    let member = chat.store.group_member(&id, &caller.user).await?;
+    may_look(group.as_deref(), member.is_some())?;
     Ok(id)
 }
 
@@ -173,10 +199,17 @@ pub async fn conversation(
     Ok(conversation)
 }
 
-async fn for_members(chat: &Chat, caller: &Caller, id: &GroupId) -> Result<Arc<Group>, Error> {
+/// A group, for its members.
+pub(crate) async fn for_members(
+    chat: &Chat,
+    caller: &Caller,
+    id: &GroupId,
+) -> Result<Arc<Group>, Error> {
     let (group, member) = info(chat, caller, id).await?;
-    member.ok_or(Reason::NotGroupMember)?;
-    Ok(group)
+    match member {
+        Some(_) => Ok(group),
+        None => Err(not_in(chat, id, &caller.user).await?.into()),
+    }
 }
 
 /// Those who wait to be let in, for those who decide.

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::ids::{GroupId, Millis, Seq, UserId};
 use crate::model::{ChangeKind, Edge, Window};
+use crate::reason::Reason;
 
 /// A group.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -77,6 +78,8 @@ pub struct GroupProfile {
     pub avatar: String,
     /// The app's own data, opaque to the server.
     pub extra: String,
+    /// What kind of group the app takes it for: a number of its own, chosen when it is made.
+    pub group_type: i32,
 }
 
 /// A change to a group's profile and ways; `None` leaves a field as it is.
@@ -164,6 +167,73 @@ pub struct GroupMember {
     pub inviter: Option<UserId>,
     /// They may not speak before this.
     pub muted_until: Millis,
+    /// How they want to be seen here.
+    pub profile: MemberProfile,
+}
+
+/// How a member wants to be seen in a group; what is empty is as in their account.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MemberProfile {
+    /// Their name here.
+    pub nickname: String,
+    /// Where their picture for here is, as the app knows it.
+    pub avatar: String,
+    /// The app's own data, opaque to the server.
+    pub extra: String,
+}
+
+/// A change to how a member is seen; `None` leaves a field as it is.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MemberProfileChange {
+    /// New name.
+    pub nickname: Option<String>,
+    /// New picture.
+    pub avatar: Option<String>,
+    /// New app data.
+    pub extra: Option<String>,
+}
+
+impl MemberProfile {
+    /// Takes over what a change names.
+    #[must_use]
+    pub fn with(self, change: &MemberProfileChange) -> Self {
+        Self {
+            nickname: change.nickname.clone().unwrap_or(self.nickname),
+            avatar: change.avatar.clone().unwrap_or(self.avatar),
+            extra: change.extra.clone().unwrap_or(self.extra),
+        }
+    }
+}
+
+/// What somebody is to a group.
+#[derive(Clone, Copy, Debug)]
+pub enum Belonging<'a> {
+    /// They are in it.
+    Member(&'a GroupMember),
+    /// They left, or were put out.
+    Former,
+    /// They never were in it.
+    Stranger,
+}
+
+impl<'a> Belonging<'a> {
+    /// Of whoever is not in it one has to know whether they ever were.
+    pub fn new(member: Option<&'a GroupMember>, was_in: bool) -> Self {
+        match member {
+            Some(member) => Self::Member(member),
+            None if was_in => Self::Former,
+            None => Self::Stranger,
+        }
+    }
+
+    /// The member, or what everybody else is told.
+    pub fn member(self) -> Result<&'a GroupMember, Reason> {
+        match self {
+            Self::Member(member) => Ok(member),
+            Self::Former => Err(Reason::MemberNotActive),
+            Self::Stranger => Err(Reason::NotGroupMember),
+        }
+    }
 }
 
 /// Somebody who wants in.
@@ -238,6 +308,8 @@ pub enum GroupAct {
     MuteAll(bool),
     /// Change the profile or the ways.
     Update(GroupChange),
+    /// Be seen otherwise here.
+    SetProfile(MemberProfileChange),
     /// Replace the code.
     ResetCode(JoinCode),
     /// End it and keep what was said.
@@ -309,6 +381,8 @@ pub struct GroupFacts {
     pub group: Option<Group>,
     /// Those of the people asked about who are in it.
     pub members: BTreeMap<UserId, GroupMember>,
+    /// Whether the asker is in it, or was.
+    pub was_in: bool,
     /// Those of them who wait to be let in.
     pub requests: BTreeMap<UserId, JoinRequest>,
     /// Mutes of theirs from before they left.

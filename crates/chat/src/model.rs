@@ -11,7 +11,7 @@ use crate::ids::{
     first_half,
 };
 pub use crate::standing::{
-    CursorKind, Cursors, Edge, Receive, Settings, SettingsChange, Standing, Window,
+    CursorKind, Cursors, Edge, Hidden, Hiding, Receive, Settings, SettingsChange, Standing, Window,
 };
 
 /// A person's account.

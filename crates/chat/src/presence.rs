@@ -3,6 +3,7 @@
 use crate::bus::Place;
 use crate::chat::Chat;
 use crate::command::{Event, Target};
+use crate::group;
 use crate::ids::{ConversationId, Millis, UserId};
 use crate::model::Caller;
 use crate::people;
@@ -63,7 +64,7 @@ pub async fn typing(chat: &Chat, caller: &Caller, to: Target) -> Result<(), Erro
         Target::User(_) => true,
         Target::Group(id) => {
             let group = chat.store.group(id).await?.ok_or(Reason::GroupNotFound)?;
-            chat.store.group_member(id, &caller.user).await?.ok_or(Reason::NotGroupMember)?;
+            group::must_be_in(chat, id, &caller.user).await?;
             group.members <= chat.rules.groups.receipts_members_max
         }
     };

@@ -60,6 +60,8 @@ pub enum Query {
     },
     /// The list of conversations: a page after a line.
     Conversations(Option<After>, usize),
+    /// Out of the list until something is said.
+    Hide(Where),
     /// End a group by deleting its conversation.
     DeleteConversation(Where),
     /// Make a group.
@@ -130,6 +132,10 @@ pub async fn answer(chat: &Chat, session: &mut Session, query: Query) -> Result<
         Query::Conversations(after, limit) => {
             let (lines, _) = conversations::list(chat, caller, Which::All, after, limit).await?;
             Found::Conversations(lines)
+        }
+        Query::Hide(place) => {
+            conversations::hide(chat, caller, &place.conversation(caller), None).await?;
+            Found::Done
         }
         Query::DeleteConversation(place) => {
             let conversation = place.conversation(chat, caller).await?;

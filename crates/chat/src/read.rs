@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use crate::chat::Chat;
 use crate::command::{Acknowledge, Event, Receipt, ReceiptTo};
-use crate::ids::{ConversationId, MessageId, Seq, UserId};
+use crate::group;
+use crate::ids::{ConversationId, GroupId, MessageId, Seq, UserId};
 use crate::invariants::visible;
-use crate::model::{Caller, CursorKind, Message, Standing};
+use crate::model::{Caller, CursorKind, Cursors, Message, Standing};
 use crate::policy::read::may_acknowledge;
 use crate::reason::{Error, Reason};
 use crate::store::{Limit, Moved, Order};
@@ -173,10 +174,10 @@ pub async fn standing(
     Ok(standing.ok_or(Reason::ConversationNotFound)?)
 }
 
-/// Everything the caller has not read, over all conversations.
+/// Everything the caller has not read, over the conversations of their list.
 pub async fn unread_total(chat: &Chat, caller: &Caller) -> Result<u64, Error> {
     let standings = chat.store.standings(&caller.user, None, usize::MAX).await?;
-    Ok(standings.iter().map(Standing::unread).sum())
+    Ok(standings.iter().filter(|it| it.is_listed()).map(Standing::unread).sum())
 }
 
 /// Messages after a place, oldest first, as far as the caller may see.
@@ -254,6 +255,43 @@ pub(crate) async fn visible_to(
     Ok(())
 }
 
+/// How far somebody in a group has come, as far as the asker may know.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MemberCursors {
+    /// Who.
+    pub user: UserId,
+    /// The first message they were there for. Their cursors begin behind what was said before,
+    /// which they have not read.
+    pub from: Seq,
+    /// How far they have received and read.
+    pub cursors: Cursors,
+}
+
+/// How far everybody in a group has come, by their ids, for members; `None` if the group is so
+/// large that nobody is told of receipts either. What is outside of what the asker may see is
+/// not told: a cursor before it is at its beginning.
+pub async fn group_cursors(
+    chat: &Chat,
+    caller: &Caller,
+    id: &GroupId,
+) -> Result<Option<Vec<MemberCursors>>, Error> {
+    let group = group::for_members(chat, caller, id).await?;
+    if group.members > chat.rules.groups.receipts_members_max {
+        return Ok(None);
+    }
+    let mine = standing(chat, caller, &id.conversation()).await?;
+    let (first, last) = (mine.window.min.previous(), mine.visible_max());
+    let within = |seq: Seq| seq.min(last).max(first);
+    let most = chat.rules.groups.receipts_members_max as usize;
+    let found = chat.store.group_cursors(id, None, most).await?;
+    let shown = found.into_iter().map(|(member, Cursors { delivered, read })| MemberCursors {
+        user: member.user,
+        from: within(member.came_after).next(),
+        cursors: Cursors { delivered: within(delivered), read: within(read) },
+    });
+    Ok(Some(shown.collect()))
+}
+
 /// Somebody who could read a message, and whether they did.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reader {
@@ -276,7 +314,7 @@ pub async fn readers(
     let conversation = &message.conversation;
     visible_to(chat, caller, &message).await?;
     let people: Vec<(UserId, Seq)> = if let Some(group) = conversation.group() {
-        chat.store.group_member(&group, &caller.user).await?.ok_or(Reason::NotGroupMember)?;
+        group::must_be_in(chat, &group, &caller.user).await?;
         let members = chat.store.group_members(&group, after, limit + 1).await?;
         members.into_iter().map(|member| (member.user, member.came_after)).collect()
     } else {

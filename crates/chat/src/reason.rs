@@ -173,6 +173,9 @@ reasons! {
     /// The caller is not in the group.
     #[error("you are not a member of this group")]
     NotGroupMember,
+    /// The caller left the group or was put out.
+    #[error("you are no longer a member of this group")]
+    MemberNotActive,
     /// The person it is about is not in the group.
     #[error("that person is not a member of this group")]
     TargetNotMember,
@@ -222,7 +225,7 @@ reasons! {
     #[error("a group needs at least three people")]
     GroupTooSmall,
     /// The name is empty or too long.
-    #[error("a group name has 1 to 64 characters")]
+    #[error("a group name has 1 to 128 characters")]
     BadGroupName,
     /// A field of the group's profile is too long.
     #[error("a field of the group is too long")]

@@ -10,9 +10,11 @@ use bytes::Bytes;
 
 use crate::chat::Chat;
 use crate::command::{Accepted, Outgoing, Reply, Saved, Target};
+use crate::group;
 use crate::ids::{ConnectionId, ConversationId, MessageId, UserId};
 use crate::intake::{Intake, Taken};
 use crate::invariants::visible;
+use crate::membership::Belonging;
 use crate::model::{Caller, Content, Draft, Message, ReplyTo};
 use crate::people;
 use crate::policy::group::may_speak;
@@ -133,8 +135,13 @@ async fn look_up(chat: &Chat, mut outgoing: Outgoing) -> Result<Addressed, Error
 async fn still_speaks(chat: &Chat, draft: &Draft) -> Result<(), Error> {
     let Some(group) = draft.conversation.group() else { return Ok(()) };
     let member = chat.store.group_member(&group, &draft.sender).await?;
+    let was_in = match member {
+        Some(_) => true,
+        None => chat.store.standing(&draft.sender, &draft.conversation).await?.is_some(),
+    };
     let group = chat.store.group(&group).await?;
-    let Err(reason) = may_speak(group.as_deref(), member.as_ref(), draft) else { return Ok(()) };
+    let sender = Belonging::new(member.as_ref(), was_in);
+    let Err(reason) = may_speak(group.as_deref(), sender, draft) else { return Ok(()) };
     let id = MessageId::of(&draft.sender, &draft.client_id);
     // What is stored already is answered, whatever its sender may do by now.
     if chat.store.message(id).await?.is_some() { Ok(()) } else { Err(reason.into()) }
@@ -239,7 +246,7 @@ async fn facts(
     {
         // To whoever is not in the group, that is all there is to say.
         chat.store.group(group).await?.ok_or(Reason::GroupNotFound)?;
-        chat.store.group_member(group, sender).await?.ok_or(Reason::NotGroupMember)?;
+        group::must_be_in(chat, group, sender).await?;
     }
     Ok(facts)
 }

@@ -71,21 +71,48 @@ pub enum Receive {
 }
 
 /// A member's own choices for a conversation.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Settings {
     /// Shown before all others.
     pub pinned: bool,
     /// What is pushed.
     pub receive: Receive,
+    /// Set when they hid it from their list; [`Standing::is_hidden`] tells whether it still is.
+    pub hidden: Option<Hidden>,
+    /// The app's own data, opaque to the server.
+    pub extra: String,
+}
+
+/// A conversation was hidden as it was then. What comes later brings it back without a write, since
+/// the mark does not reach it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Hidden {
+    /// The newest message they could see.
+    pub seq: Seq,
+    /// When the window opened that they had: whoever comes back into a group has another one.
+    pub since: Millis,
 }
 
 /// A change to the choices; `None` leaves one as it is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SettingsChange {
     /// New pin.
     pub pinned: Option<bool>,
     /// New receive option.
     pub receive: Option<Receive>,
+    /// Out of the list, or in it again.
+    pub hiding: Option<Hiding>,
+    /// New app data.
+    pub extra: Option<String>,
+}
+
+/// What becomes of a conversation in its owner's list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hiding {
+    /// It goes.
+    Hide(Hidden),
+    /// It is there.
+    Show,
 }
 
 impl Settings {
@@ -95,6 +122,12 @@ impl Settings {
         Self {
             pinned: change.pinned.unwrap_or(self.pinned),
             receive: change.receive.unwrap_or(self.receive),
+            hidden: match change.hiding {
+                Some(Hiding::Hide(hidden)) => Some(hidden),
+                Some(Hiding::Show) => None,
+                None => self.hidden,
+            },
+            extra: change.extra.unwrap_or(self.extra),
         }
     }
 }
@@ -118,6 +151,8 @@ pub struct Standing {
     pub change_seq: Seq,
     /// When the newest message came.
     pub newest_at: Millis,
+    /// Whether the conversation is over: its group was dissolved or dismissed.
+    pub has_ended: bool,
 }
 
 impl Standing {
@@ -148,6 +183,23 @@ impl Standing {
         self.window.end.map_or(self.newest_at, |end| end.at).max(self.window.since)
     }
 
+    /// The mark that hides it as it is now.
+    pub fn hidden_now(&self) -> Hidden {
+        Hidden { seq: self.visible_max(), since: self.window.since }
+    }
+
+    /// Whether they hid it, and nothing was said since that they can see.
+    pub fn is_hidden(&self) -> bool {
+        let reaches =
+            |hidden: Hidden| hidden.since == self.window.since && hidden.seq >= self.visible_max();
+        self.settings.hidden.is_some_and(reaches)
+    }
+
+    /// Whether it is in their list of conversations. What is not is still there to be read.
+    pub fn is_listed(&self) -> bool {
+        !self.has_ended && !self.is_hidden()
+    }
+
     /// Whether they are in it now.
     pub fn is_active(&self) -> bool {
         self.window.end.is_none()
@@ -158,19 +210,51 @@ impl Standing {
 mod tests {
     use super::*;
 
+    fn standing(max_seq: u64) -> Standing {
+        Standing {
+            conversation: ConversationId::stored("sg_1"),
+            window: Window { since: Millis(7), ..Window::ALL },
+            cursors: Cursors::default(),
+            own_unread: 0,
+            settings: Settings::default(),
+            max_seq: Seq(max_seq),
+            change_seq: Seq::ZERO,
+            newest_at: Millis(0),
+            has_ended: false,
+        }
+    }
+
+    #[test]
+    fn what_is_hidden_comes_back_with_what_is_said() {
+        for before in [0, 5] {
+            let mut line = standing(before);
+            assert!(line.is_listed());
+            line.settings.hidden = Some(line.hidden_now());
+            assert!(!line.is_listed());
+            line.max_seq = Seq(before + 1);
+            assert!(line.is_listed());
+        }
+        // What is said after they left is not theirs to see.
+        let mut left = standing(5);
+        left.window.end = Some(Edge { seq: Seq(4), change_seq: Seq(1), at: Millis(9) });
+        left.settings.hidden = Some(left.hidden_now());
+        left.max_seq = Seq(9);
+        assert!(left.is_hidden());
+        // Coming back brings it back.
+        left.window = Window { since: Millis(10), min: Seq(10), ..Window::ALL };
+        assert!(left.is_listed());
+        left.has_ended = true;
+        assert!(!left.is_listed() && !left.is_hidden());
+    }
+
     #[test]
     fn unread_counts_the_window_above_the_read_cursor() {
         let check = |min: u64, max: Option<u64>, read: u64, max_seq: u64, expect: u64| {
             let end = max.map(|max| Edge { seq: Seq(max), change_seq: Seq(1), at: Millis(1) });
             let standing = Standing {
-                conversation: ConversationId::stored("sg_1"),
                 window: Window { min: Seq(min), end, ..Window::ALL },
                 cursors: Cursors { delivered: Seq(read), read: Seq(read) },
-                own_unread: 0,
-                settings: Settings::default(),
-                max_seq: Seq(max_seq),
-                change_seq: Seq::ZERO,
-                newest_at: Millis(0),
+                ..standing(max_seq)
             };
             assert_eq!(standing.unread(), expect);
         };

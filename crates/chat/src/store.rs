@@ -325,6 +325,14 @@ pub trait Store: Send + Sync {
         limit: usize,
     ) -> Stored<'_, Vec<GroupMember>>;
 
+    /// The same members with how far each has come, in one look.
+    fn group_cursors(
+        &self,
+        group: &GroupId,
+        after: Option<&UserId>,
+        limit: usize,
+    ) -> Stored<'_, Vec<(GroupMember, Cursors)>>;
+
     /// Which of these people a user knows: themselves, and whoever has a private conversation with
     /// them or is in a group with them now. In the order asked.
     fn acquainted(&self, user: &UserId, others: Vec<UserId>) -> Stored<'_, Vec<bool>>;

@@ -322,6 +322,7 @@ mod tests {
             max_seq: Seq(pending),
             change_seq: Seq::ZERO,
             newest_at: Millis(0),
+            has_ended: false,
         };
         Backlog { standing, after: Seq::ZERO }
     }

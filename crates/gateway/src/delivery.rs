@@ -387,8 +387,8 @@ impl Delivery {
                 self.groups.heard_online(group, (instance, people), *asks, self.clock.ticks());
             }
             Event::Profile { user, within, .. } => self.profile(event, user, within, wakes),
-            Event::Settings { user, conversation, receive } => {
-                self.choose(user, conversation, *receive);
+            Event::Settings { user, conversation, settings } => {
+                self.choose(user, conversation, settings.receive);
                 self.push(event, &who_hears(event), wakes);
             }
             Event::Ended { user, logins, reason } => self.roster.each_of(user, |connection| {

@@ -19,6 +19,11 @@ pub(crate) enum Kind {
 /// The metrics that are counted as things happen.
 pub(crate) const COUNTED: &[(Kind, &str, &str)] = &[
     (Gauge, "nexo_connections", "Open WebSockets, those that have not signed in yet included"),
+    (
+        Counter,
+        "nexo_sign_in_failures_total",
+        "Sign-ins, password changes and resets that failed, by what was tried and by reason",
+    ),
     (Counter, "nexo_frames_in_total", "Frames read from WebSockets"),
     (Counter, "nexo_frames_out_total", "Frames written to WebSockets"),
     (

@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use nexo_sim::process::Setup;
-use nexo_sim::{Group, Person, Server};
+use nexo_sim::{Answer, Group, Person, Server};
 use serde_json::{Value, json};
 
 fn server() -> Server {
@@ -177,4 +177,151 @@ async fn a_former_member_learns_nothing_new_of_the_group() {
     );
     let joined = server.http.get("/group/joined", &max.token).await;
     assert_eq!(joined.data()["list"], json!([]));
+}
+
+/// The conversations in every list there is, which is the same everywhere, and the unread total.
+async fn listed(server: &Server, by: &Person) -> (Vec<String>, u64) {
+    let all = list(server, by, "").await;
+    let found: Vec<String> = ids(&all["list"]).into_iter().map(ToOwned::to_owned).collect();
+    let counts = all["list"].as_array().unwrap().iter().map(|it| it["unread_count"].as_u64());
+    let unread: u64 = counts.map(Option::unwrap).sum();
+    let everything = server.http.get("/conversation/all", &by.token).await;
+    assert_eq!(ids(&everything.data()["list"]), found);
+    let names = async |path: &str, field: &str| {
+        let lines = server.http.get(path, &by.token).await.data().clone();
+        let lines = lines.as_array().unwrap().clone();
+        lines.iter().map(|line| line[field].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let mut both = names("/group/conversation/cursor", "conversationId").await;
+    both.extend(names("/single-chat/conversation/cursor", "singleChatId").await);
+    both.sort();
+    let mut sorted = found.clone();
+    sorted.sort();
+    assert_eq!(both, sorted);
+    let total = server.http.get("/conversation/unread_total", &by.token).await;
+    assert_eq!(total.data()["unread_count"], unread, "the total is that of the list");
+    (found, unread)
+}
+
+async fn head(server: &Server, by: &Person, conversation: &str) -> Value {
+    let heads = server.http.get("/conversation/heads", &by.token).await.data()["heads"].clone();
+    let heads = heads.as_array().unwrap();
+    heads.iter().find(|head| head["conversation_id"] == conversation).unwrap().clone()
+}
+
+async fn hide(server: &Server, by: &Person, body: Value) -> Answer {
+    server.http.post("/conversation/hide", &by.token, body).await
+}
+
+#[tokio::test]
+async fn a_group_that_ends_leaves_every_list_at_once() {
+    let server = server();
+    let [olga, max, mia] = server.people(["olga", "max", "mia"]).await;
+    let (mut a, _) = server.connect(&olga).await;
+    let everybody = [&olga, &max, &mia];
+    for how in ["/group/dissolve", "/group/dismiss", "/conversation/delete"] {
+        let group = Group::new(&server.http, &olga, &[&max, &mia]).await;
+        let conversation = group.conversation();
+        group.say(&mut a, how, "said").await;
+        group.ask(&mia, "leave", json!({})).await.data();
+        for who in everybody {
+            assert_eq!(listed(&server, who).await.0, [conversation.as_str()], "{how}");
+        }
+        let body = match how {
+            "/conversation/delete" => json!({ "conversation_id": conversation }),
+            _ => json!({ "group_id": group.id }),
+        };
+        server.http.post(how, &olga.token, body).await.data();
+        for who in everybody {
+            assert_eq!(listed(&server, who).await, (vec![], 0), "{how}");
+            let head = head(&server, who, &conversation).await;
+            assert_eq!((&head["is_ended"], &head["max_seq"]), (&json!(true), &json!(1)));
+            // By its id it is still there to whoever had it.
+            assert_eq!(group.info(who).await["is_ended"], true);
+            assert_eq!(group.read_all(who).await.len(), 1, "{how}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_is_hidden_comes_back_with_the_next_message() {
+    let mut server = server();
+    let [olga, max, zoe] = server.people(["olga", "max", "zoe"]).await;
+    let mut group = Group::new(&server.http, &olga, &[&max]).await;
+    let (mut a, _) = server.connect(&olga).await;
+    group.say(&mut a, "g1", "one").await;
+    a.send("max", "p1", "one").await;
+    let (sg, si) = (group.conversation(), "si_max_olga");
+    assert_eq!(listed(&server, &max).await, (vec![si.to_owned(), sg.clone()], 2));
+    let strangers = hide(&server, &zoe, json!({ "conversation_id": sg })).await;
+    assert_eq!(strangers.reason(), "conversation_not_found");
+    for id in [si, &sg] {
+        hide(&server, &max, json!({ "conversation_id": id })).await.data();
+        assert_eq!(head(&server, &max, id).await["is_hidden"], true);
+    }
+    assert_eq!(listed(&server, &max).await, (vec![], 0));
+    assert_eq!(group.info(&max).await["unread_count"], 1, "it is not read by that");
+    server.kill();
+    server.start_again(|setup| setup);
+    group.http = server.http.clone();
+    assert_eq!(listed(&server, &max).await, (vec![], 0));
+    // A device that comes now misses nothing, and it stays hidden.
+    let (mut b, missed) = server.connect(&max).await;
+    assert_eq!(missed.len(), 2);
+    assert_eq!(listed(&server, &max).await, (vec![], 0));
+    // Something new, and something of one's own.
+    let (mut a, _) = server.connect(&olga).await;
+    group.say(&mut a, "g2", "two").await;
+    assert_eq!(listed(&server, &max).await, (vec![sg.clone()], 2));
+    b.send("olga", "p2", "two").await;
+    assert_eq!(listed(&server, &max).await.0, [si, &sg]);
+    // The other device is told, and one may change one's mind.
+    let (mut b2, _) = server.connect(&max).await;
+    hide(&server, &max, json!({ "conversation_id": sg })).await.data();
+    for socket in [&mut b, &mut b2] {
+        let frame = socket.find(|it| it["type"] == "CONVERSATION_SETTINGS", "the choice").await;
+        assert_eq!((&frame["conversationId"], &frame["hiddenSeq"]), (&json!(sg), &json!("2")));
+    }
+    hide(&server, &max, json!({ "conversation_id": sg, "hidden": false })).await.data();
+    let frame = b2.find(|it| it["type"] == "CONVERSATION_SETTINGS", "the choice").await;
+    assert_eq!(frame.get("hiddenSeq"), None);
+    assert_eq!(listed(&server, &max).await.0, [si, &sg]);
+    // Whoever has not seen the second one does not hide it.
+    hide(&server, &max, json!({ "conversation_id": sg, "seq": 1 })).await.data();
+    assert_eq!(listed(&server, &max).await.0, [si, &sg]);
+    hide(&server, &max, json!({ "conversation_id": sg, "seq": 99 })).await.data();
+    assert_eq!(listed(&server, &max).await.0, [si]);
+    group.say(&mut a, "g3", "three").await;
+    assert_eq!(listed(&server, &max).await.0.len(), 2, "nobody hides what is to come");
+}
+
+#[tokio::test]
+async fn a_group_one_left_stays_until_it_is_hidden() {
+    let server = server();
+    let [olga, max, mia] = server.people(["olga", "max", "mia"]).await;
+    let group = Group::new(&server.http, &olga, &[&max, &mia]).await;
+    let (mut a, _) = server.connect(&olga).await;
+    group.say(&mut a, "1", "one").await;
+    group.ask(&olga, "kick", json!({ "user_id": "max" })).await.data();
+    group.ask(&mia, "quit", json!({})).await.data();
+    let sg = group.conversation();
+    for who in [&max, &mia] {
+        assert_eq!(listed(&server, who).await.0, [sg.as_str()]);
+        hide(&server, who, json!({ "conversation_id": sg })).await.data();
+        group.say(&mut a, who.id.as_str(), "not for them").await;
+        assert_eq!(listed(&server, who).await, (vec![], 0));
+        assert_eq!(group.read_all(who).await.len(), 1, "it can be read");
+        // Coming back brings it back, before anything is said.
+        group.ask(who, "join", json!({})).await.data();
+        assert_eq!(listed(&server, who).await.0, [sg.as_str()]);
+        // Choosing something else does not hide it again.
+        let pin = json!({ "conversation_id": sg, "is_pinned": true, "extra": "mine" });
+        let chosen = server.http.put("/conversation/update", &who.token, pin).await;
+        assert_eq!(chosen.data()["extra"], "mine");
+        assert_eq!(listed(&server, who).await.0, [sg.as_str()]);
+        assert_eq!(group.info(who).await["extra"], "mine");
+    }
+    let long = json!({ "conversation_id": sg, "extra": "x".repeat(4097) });
+    let refused = server.http.put("/conversation/update", &max.token, long).await;
+    assert_eq!(refused.reason(), "bad_profile");
 }

@@ -225,7 +225,7 @@ async fn a_group_is_one_for_everybody() {
         group.ask(&people[0], "kick", json!({ "user_id": person.id })).await.data();
         talker.find(|heard| *heard == Heard::Changed("kicked".into())).await;
         let refused = talker.say(&to_all, "late", "late").await;
-        assert_eq!(refused, Err("not_group_member".into()), "{}", person.id);
+        assert_eq!(refused, Err("member_not_active".into()), "{}", person.id);
         assert_eq!(talker.history(&group.conversation(), &to_all).await.len(), 5);
     }
 }

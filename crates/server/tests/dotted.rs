@@ -203,6 +203,18 @@ async fn chat_sync_conversations_and_chat_delete_conversation() {
     assert_eq!(talk.try_ask(ALICE, "chat.delete_conversation", of_bob).await.0, 313);
     talk.ask(ALICE, "chat.delete_conversation", of_group).await;
     talk.push(BOB, "group.dissolved").await;
+    let lines = async |talk: &mut Talk| {
+        let list = talk.ask(BOB, "chat.sync_conversations", json!({})).await;
+        list["conversations"].as_array().unwrap().len()
+    };
+    assert_eq!(lines(&mut talk).await, 1, "it is gone from everybody's list");
+    let of_alice = json!({ "chat_id": "alice", "chat_type": 1 });
+    talk.ask(BOB, "chat.hide_conversation", of_alice).await;
+    assert_eq!(lines(&mut talk).await, 0);
+    talk.send(ALICE, "bob", 1, "m2").await;
+    assert_eq!(lines(&mut talk).await, 1, "until something is said");
+    let of_nobody = json!({ "chat_id": "nobody", "chat_type": 1 });
+    assert_eq!(talk.try_ask(BOB, "chat.hide_conversation", of_nobody).await.0, 306);
 }
 
 #[tokio::test]

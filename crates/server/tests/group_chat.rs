@@ -68,7 +68,7 @@ async fn each_sees_their_own_window() {
     b.expect("GROUP_CHANGED").await;
     assert_eq!(b.expect("GROUP_CHANGED").await["event"], "kicked");
     b.expect_silence().await;
-    assert_eq!(group.say(&mut b, "x", "x").await["reason"], "not_group_member");
+    assert_eq!(group.say(&mut b, "x", "x").await["reason"], "member_not_active");
     let check = async |group: &Group, who: &Person, expect: &[&str]| {
         assert_eq!(bodies(&group.read_all(who).await), expect);
         let path = format!("/msg/pull?conversation_id={}", group.conversation());
@@ -321,6 +321,36 @@ async fn reading_is_told_in_small_groups_only() {
 }
 
 #[tokio::test]
+async fn how_far_everybody_has_come_is_there_after_a_reload() {
+    let server = setup().with("NEXO_RECEIPTS__GROUP_MEMBERS_MAX", "3").start();
+    let [olga, max, mia, zoe] = server.people(["olga", "max", "mia", "zoe"]).await;
+    let group = Group::new(&server.http, &olga, &[&max]).await;
+    let (mut a, _) = server.connect(&olga).await;
+    let (mut b, _) = server.connect(&max).await;
+    say(&group, &mut a, "1").await;
+    say(&group, &mut a, "2").await;
+    let first = b.expect("GROUP_CHAT").await;
+    let second = b.expect("GROUP_CHAT").await;
+    b.ack("read", "olga", &first).await;
+    b.ack("delivered", "olga", &second).await;
+    a.expect("ACK").await;
+    let path = format!("/group/read_state?group_id={}", group.id);
+    let state = async |by: &Person| server.http.get(&path, &by.token).await;
+    assert_eq!(state(&mia).await.reason(), "not_group_member");
+    group.ask(&mia, "join", json!({})).await.data();
+    say(&group, &mut a, "3").await;
+    let line = |user: &str, from: u64, delivered: u64, read: u64| json!({ "user_id": user, "from_seq": from, "delivered_seq": delivered, "read_seq": read });
+    // What mia was not there for, she has not read, although her cursors begin behind it.
+    let all = json!([line("max", 1, 2, 1), line("mia", 3, 2, 2), line("olga", 1, 3, 3)]);
+    assert_eq!(*state(&olga).await.data(), json!({ "too_large": false, "members": all }));
+    // Mia learns nothing of before she came: max has read none of what she sees.
+    let all = json!([line("max", 3, 2, 2), line("mia", 3, 2, 2), line("olga", 3, 3, 3)]);
+    assert_eq!(*state(&mia).await.data(), json!({ "too_large": false, "members": all }));
+    group.ask(&zoe, "join", json!({})).await.data();
+    assert_eq!(*state(&olga).await.data(), json!({ "too_large": true, "members": [] }));
+}
+
+#[tokio::test]
 async fn the_strategy_changes_with_the_group() {
     let server = setup()
         .with("NEXO_GROUPS__NOTIFY_MEMBERS", "3")
@@ -457,7 +487,7 @@ async fn receipts_keep_to_the_window() {
     let list = readers(&olga).await.data()["readers"].clone();
     assert_eq!(list, json!([{ "user_id": "max", "has_read": false }]), "mia came later");
     group.ask(&olga, "kick", json!({ "user_id": "max" })).await.data();
-    assert_eq!(readers(&max).await.reason(), "not_group_member");
+    assert_eq!(readers(&max).await.reason(), "member_not_active");
     // A former member's reading is nobody's business, but their own devices follow.
     let (mut b2, _) = server.connect(&max).await;
     b.ack("read", "olga", &heard).await;

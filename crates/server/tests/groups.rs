@@ -74,7 +74,7 @@ async fn people_come_lead_and_go() {
     assert_eq!(hear(&mut hears, 4).await, ["kicked", "left", "owner", "left"]);
     group.ask(&ada, "invite", json!({ "user_ids": ["max"] })).await.data();
     hears.expect_silence().await; // she is out
-    assert_eq!(group.get(&olga, "members").await.reason(), "not_group_member");
+    assert_eq!(group.get(&olga, "members").await.reason(), "member_not_active");
     // Whoever was away learns the same by pulling, as far as it was theirs to see.
     let all = pull(&server, &group, &olga, 0).await;
     let told = ["joined", "joined", "joined", "role", "kicked", "left", "owner", "left"];
@@ -143,6 +143,80 @@ async fn a_closed_group_shows_itself_to_nobody_else() {
         assert!(seen.data().get(hidden).is_none(), "{hidden}");
     }
     assert_eq!(open.get(&max, "members").await.reason(), "not_group_member");
+}
+
+#[tokio::test]
+async fn a_former_member_is_told_so_and_a_stranger_nothing() {
+    let server = server();
+    let [olga, max, mia, zoe] = server.people(["olga", "max", "mia", "zoe"]).await;
+    let closed = json!({ "join_type": "invite" });
+    let group = Group::with(&server.http, &olga, &[&max, &mia], closed).await;
+    group.ask(&olga, "kick", json!({ "user_id": "max" })).await.data();
+    group.ask(&mia, "quit", json!({})).await.data();
+    let member = "member?user_id=olga";
+    for who in [&max, &mia] {
+        for what in ["info", "members", member, "read_state", "join_requests"] {
+            let refused = group.get(who, what).await;
+            assert_eq!((refused.status, refused.reason()), (403, "member_not_active"), "{what}");
+            assert_eq!(refused.body["code"], 3004);
+        }
+        for what in ["quit", "invite", "mute_all", "reset_code", "dissolve"] {
+            let fields = match what {
+                "invite" => json!({ "user_ids": ["zoe"] }),
+                "mute_all" => json!({ "on": true }),
+                _ => json!({}),
+            };
+            assert_eq!(group.ask(who, what, fields).await.reason(), "member_not_active", "{what}");
+        }
+        let (mut socket, _) = server.connect(who).await;
+        assert_eq!(group.say(&mut socket, "1", "one").await["reason"], "member_not_active");
+        socket.say(json!({ "type": "TYPING", "groupId": group.id })).await;
+        assert_eq!(socket.expect("ERROR").await["reason"], "member_not_active");
+        assert_eq!(group.ask(who, "join", json!({})).await.reason(), "join_not_allowed");
+    }
+    assert_eq!(group.get(&zoe, "info").await.reason(), "group_not_found");
+    assert_eq!(group.get(&zoe, "members").await.reason(), "group_not_found");
+    let (mut stranger, _) = server.connect(&zoe).await;
+    assert_eq!(group.say(&mut stranger, "1", "one").await["reason"], "not_group_member");
+    // Whoever is brought back is a member again.
+    group.ask(&olga, "invite", json!({ "user_ids": ["max"] })).await.data();
+    assert_eq!(group.get(&max, "members").await.data()["total"], 2);
+    group.ask(&olga, "dissolve", json!({})).await.data();
+    assert_eq!(group.get(&mia, "members").await.reason(), "group_dissolved");
+}
+
+#[tokio::test]
+async fn members_say_how_they_want_to_be_seen() {
+    let server = server();
+    let [olga, max, zoe] = server.people(["olga", "max", "zoe"]).await;
+    let fields = json!({ "group_type": 3, "name": "é".repeat(128) });
+    let group = Group::with(&server.http, &olga, &[&max], fields).await;
+    assert_eq!(group.get(&max, "info").await.data()["group_type"], 3);
+    let (mut hears, _) = server.connect(&olga).await;
+    let set = async |by: &Person, mut fields: Value| {
+        fields["group_id"] = json!(group.id);
+        server.http.put("/group/member_info", &by.token, fields).await
+    };
+    let seen = set(&max, json!({ "group_nickname": "Maximilian", "extra": "{}" })).await;
+    assert_eq!(seen.data()["group_nickname"], "Maximilian");
+    set(&max, json!({ "group_avatar": "a.png" })).await.data();
+    set(&max, json!({ "group_avatar": "a.png" })).await.data(); // nothing changes by that
+    let told = hears.expect("GROUP_CHANGED").await;
+    let member = json!({ "group_nickname": "Maximilian", "extra": "{}" });
+    assert_eq!((&told["event"], &told["userId"]), (&json!("member_updated"), &json!("max")));
+    assert_eq!(told["member"], member);
+    hears.expect("GROUP_CHANGED").await;
+    hears.expect_silence().await;
+    // Whoever was away learns of it, and lists show it.
+    let pulled = pull(&server, &group, &olga, 1).await;
+    assert_eq!((kinds(&pulled), &pulled[0]["member"]), (vec!["member_updated"; 2], &member));
+    let list = group.get(&olga, "members").await.data()["list"].clone();
+    let shown = (&list[0]["group_nickname"], &list[0]["group_avatar"], &list[0]["extra"]);
+    assert_eq!(shown, (&json!("Maximilian"), &json!("a.png"), &json!("{}")));
+    assert_eq!((&list[0]["nickname"], &list[1]["group_nickname"]), (&json!("max"), &json!("")));
+    assert_eq!(set(&zoe, json!({ "group_nickname": "Zoe" })).await.reason(), "not_group_member");
+    let long = json!({ "group_nickname": "x".repeat(129) });
+    assert_eq!(set(&max, long).await.reason(), "bad_nickname");
 }
 
 #[tokio::test]
@@ -227,7 +301,7 @@ async fn bad_input_has_its_reason_and_changes_nothing() {
     let many: Vec<String> = (0..501).map(|n| format!("u{n}")).collect();
     for (by, what, fields, status, reason) in [
         (&olga, "create", json!({ "name": "" }), 400, "bad_group_name"),
-        (&olga, "create", json!({ "name": "x".repeat(65) }), 400, "bad_group_name"),
+        (&olga, "create", json!({ "name": "x".repeat(129) }), 400, "bad_group_name"),
         (
             &olga,
             "create",

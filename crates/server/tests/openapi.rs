@@ -334,6 +334,8 @@ async fn private(asking: &mut Asking<'_>, alice: &Person, bob: &Person) {
     asking.put(bob, "/conversation/update", body).await;
     let body = json!({ "conversation_id": conversation, "read_seq": 2 });
     asking.post(bob, "/conversation/mark_read", body).await;
+    let body = json!({ "conversation_id": conversation, "seq": 2 });
+    asking.post(bob, "/conversation/hide", body).await;
 }
 
 async fn group(asking: &mut Asking<'_>, alice: &Person, bob: &Person, carol: &Person) {
@@ -370,6 +372,8 @@ async fn group(asking: &mut Asking<'_>, alice: &Person, bob: &Person, carol: &Pe
     }
     asking.get(bob, &format!("/group/members?group_id={id}&limit=1")).await;
     asking.get(bob, &format!("/group/member?group_id={id}&user_id=alice")).await;
+    asking.get(bob, &format!("/group/read_state?group_id={id}")).await;
+    asking.put(bob, "/group/member_info", with(json!({ "group_nickname": "Bobby" }))).await;
     asking.get(bob, &format!("/conversation/changes?conversation_id=sg_{id}")).await;
     asking.post(alice, "/group/kick", with(json!({ "user_id": "dora" }))).await;
     asking.post(carol, "/group/quit", with(json!({}))).await;

@@ -67,7 +67,7 @@ async fn who_is_put_out_meanwhile_hears_that_it_was_not_saved() {
     group.ask(&scene.alice, "kick", serde_json::json!({ "user_id": "bob" })).await.data();
     scene.database.sql("nexo", "DROP TRIGGER refuse");
     let end = b.find(|it| it["clientMsgId"] == "b1" && it["type"] == "ERROR", "its end").await;
-    assert_eq!(end["reason"], "not_group_member");
+    assert_eq!(end["reason"], "member_not_active");
     assert!(group.read_all(&scene.alice).await.is_empty());
 }
 

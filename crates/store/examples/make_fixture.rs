@@ -1,5 +1,5 @@
 //! Writes the sample data folder that `tests/formats.rs` opens, for a new format:
-//! `cargo run -p nexo-store --example make_fixture -- crates/store/tests/fixtures/v1`
+//! `cargo run -p nexo-store --example make_fixture -- crates/store/tests/fixtures/v2`
 
 use std::error::Error;
 use std::fs;
@@ -9,10 +9,12 @@ use nexo_chat::ids::{
     ClientMsgId, ConversationId, GroupId, LoginId, MessageId, Millis, Platform, Seq, UserId,
 };
 use nexo_chat::membership::{
-    GroupAct, GroupFacts, GroupProfile, History, JoinCode, Joining, NewGroup, Role,
+    GroupAct, GroupFacts, GroupProfile, History, JoinCode, Joining, MemberProfileChange, NewGroup,
+    Role,
 };
 use nexo_chat::model::{
-    Content, CursorKind, Draft, Login, Profile, Receive, ReplyTo, SettingsChange, User,
+    Content, CursorKind, Draft, Hidden, Hiding, Login, Profile, Receive, ReplyTo, SettingsChange,
+    User,
 };
 use nexo_chat::policy::group::decide;
 use nexo_chat::policy::send::Permit;
@@ -39,7 +41,13 @@ async fn main() -> Result<(), Box<dyn Error>> {
     }
     let conversation = ConversationId::private(&alice, &bob);
     store.advance(&alice, &conversation, CursorKind::Delivered, Seq(10)).await?;
-    let pinned = SettingsChange { pinned: Some(true), receive: Some(Receive::Silent) };
+    let hidden = Hidden { seq: Seq(10), since: Millis(0) };
+    let pinned = SettingsChange {
+        pinned: Some(true),
+        receive: Some(Receive::Silent),
+        hiding: Some(Hiding::Hide(hidden)),
+        extra: Some("mine".into()),
+    };
     store.update_settings(&alice, &conversation, pinned).await?;
     group(&store, &alice, &bob).await?;
     store.close().await?;
@@ -51,18 +59,24 @@ async fn main() -> Result<(), Box<dyn Error>> {
 async fn group(store: &Embedded, alice: &UserId, bob: &UserId) -> Result<(), Box<dyn Error>> {
     let id = GroupId::parse("group")?;
     let new = NewGroup {
-        profile: GroupProfile { name: "Sample".into(), ..GroupProfile::default() },
+        profile: GroupProfile { name: "Sample".into(), group_type: 7, ..GroupProfile::default() },
         joining: Joining::Approval,
         history: History::Joined,
         members: vec![bob.clone()],
         least: 1,
         code: JoinCode::random([1, 2, 3, 4, 5, 6, 7, 8]),
     };
+    let profile = MemberProfileChange {
+        nickname: Some("Bobby".into()),
+        extra: Some("{}".into()),
+        ..MemberProfileChange::default()
+    };
     let (carol, message) = (UserId::parse("carol")?, "let me in".to_owned());
     for (by, act) in [
         (alice, GroupAct::Create(new)),
         (alice, GroupAct::SetRole(bob.clone(), Role::Admin)),
         (alice, GroupAct::Mute(bob.clone(), Millis(1_800_000_000_000))),
+        (bob, GroupAct::SetProfile(profile)),
         (&carol, GroupAct::Join { message }),
     ] {
         let asker = Asker { user: by.clone(), at: Millis(5000), origin: None };

@@ -10,10 +10,10 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use nexo_chat::Reason;
 use nexo_chat::ids::{ConversationId, FoldedId, GroupId, LoginId, MessageId, Millis, Seq, UserId};
-use nexo_chat::membership::{Group, GroupMember, JoinCode, JoinRequest};
+use nexo_chat::membership::{Belonging, Group, GroupMember, JoinCode, JoinRequest};
 use nexo_chat::model::{
-    Change, ChangeKind, CursorKind, Draft, Fingerprint, Kept, Login, Message, ProfileChange,
-    Recall, ResetCode, Settings, SettingsChange, Standing, User, Window,
+    Change, ChangeKind, CursorKind, Cursors, Draft, Fingerprint, Kept, Login, Message,
+    ProfileChange, Recall, ResetCode, Settings, SettingsChange, Standing, User, Window,
 };
 use nexo_chat::policy::group::may_speak;
 use nexo_chat::policy::send::Permit;
@@ -153,7 +153,9 @@ impl State {
         if let Some(id) = draft.conversation.group() {
             let group = self.groups.get(&id).map(|group| &**group);
             let member = self.group_members.get(&(id, draft.sender.clone()));
-            if let Err(reason) = may_speak(group, member, &draft) {
+            let place = (draft.sender.clone(), draft.conversation.clone());
+            let sender = Belonging::new(member, self.members.contains_key(&place));
+            if let Err(reason) = may_speak(group, sender, &draft) {
                 return Appended::Refused(reason);
             }
         }
@@ -268,10 +270,11 @@ impl State {
             window: member.window.until(ended.map(|ended| ended.edge)),
             cursors: member.progress.cursors,
             own_unread: 0,
-            settings: member.settings,
+            settings: member.settings.clone(),
             max_seq: self.max_seq(conversation),
             change_seq: self.change_seq(conversation),
             newest_at: self.newest(conversation).map_or(Millis(0), |message| message.sent_at),
+            has_ended: ended.is_some(),
         };
         let above = (standing.read_from().next(), standing.visible_max());
         standing.own_unread = count(&member.quiet, above.0..=above.1);
@@ -458,11 +461,11 @@ impl Store for Memory {
             }
             let member = state.members.get_mut(&(user.clone(), conversation.clone()));
             member.map(|member| {
-                member.settings = member.settings.with(change);
-                member.settings
+                member.settings = member.settings.clone().with(change);
+                member.settings.clone()
             })
         };
-        if let (Some(settings), Some(listener)) = (chosen, self.listener.get()) {
+        if let (Some(settings), Some(listener)) = (chosen.clone(), self.listener.get()) {
             listener.committed(&[Kept::Chose { user, conversation, settings }]);
         }
         Box::pin(ready(Ok(chosen)))
@@ -514,6 +517,26 @@ impl Store for Memory {
         self.act(|state| match state.groups.get(group) {
             Some(it) if it.ended.is_none() => {
                 groups::page(&state.group_members, group, after, limit)
+            }
+            _ => Vec::new(),
+        })
+    }
+
+    fn group_cursors(
+        &self,
+        group: &GroupId,
+        after: Option<&UserId>,
+        limit: usize,
+    ) -> Stored<'_, Vec<(GroupMember, Cursors)>> {
+        self.act(|state| match state.groups.get(group) {
+            Some(it) if it.ended.is_none() => {
+                let page = groups::page(&state.group_members, group, after, limit);
+                let come = |member: GroupMember| {
+                    let place = (member.user.clone(), group.conversation());
+                    let known = state.members.get(&place);
+                    (member, known.map(|known| known.progress.cursors).unwrap_or_default())
+                };
+                page.into_iter().map(come).collect()
             }
             _ => Vec::new(),
         })

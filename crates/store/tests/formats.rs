@@ -12,7 +12,7 @@ use nexo_chat::ids::{
     ClientMsgId, ConversationId, GroupId, LoginId, MessageId, Millis, Seq, UserId,
 };
 use nexo_chat::membership::Role;
-use nexo_chat::model::{Content, Cursors, Draft, Receive, ReplyTo, Settings, User};
+use nexo_chat::model::{Content, Cursors, Draft, Hidden, Receive, ReplyTo, Settings, User};
 use nexo_chat::policy::send::Permit;
 use nexo_chat::store::{Appended, Limit, Order, Store};
 use nexo_store::Embedded;
@@ -28,7 +28,8 @@ fn copy_of(version: &str) -> tempfile::TempDir {
     target
 }
 
-async fn check_group(store: &Arc<dyn Store>, alice: &UserId, bob: &UserId) {
+/// A sample has a change more since members say how they want to be seen.
+async fn check_group(store: &Arc<dyn Store>, alice: &UserId, bob: &UserId, is_new: bool) {
     let id = GroupId::parse("group").unwrap();
     let group = store.group(&id).await.unwrap().unwrap();
     assert_eq!((&*group.profile.name, group.members, group.requests), ("Sample", 2, 1));
@@ -39,14 +40,25 @@ async fn check_group(store: &Arc<dyn Store>, alice: &UserId, bob: &UserId) {
     let wishes = store.join_requests(&id, None, 9).await.unwrap();
     assert_eq!((wishes.len(), &*wishes[0].message), (1, "let me in"));
     let changes = store.changes(&id.conversation(), Seq(0), 9).await.unwrap();
-    assert_eq!(changes.len(), 3);
+    assert_eq!(changes.len(), if is_new { 4 } else { 3 });
+    assert_eq!(group.profile.group_type, if is_new { 7 } else { 0 });
+    assert_eq!(muted.profile.nickname, if is_new { "Bobby" } else { "" });
     let standing = store.standing(alice, &id.conversation()).await.unwrap().unwrap();
     assert_eq!((standing.unread(), standing.own_unread, standing.cursors.read), (0, 1, Seq(0)));
 }
 
 #[tokio::test]
 async fn format_1_opens() {
-    let folder = copy_of("v1");
+    check("v1", false).await;
+}
+
+#[tokio::test]
+async fn format_2_opens() {
+    check("v2", true).await;
+}
+
+async fn check(version: &str, is_new: bool) {
+    let folder = copy_of(version);
     let store: Arc<dyn Store> = Embedded::open(folder.path(), &folder::options()).unwrap();
     // An older program does not open it any more: from now on new records are in it.
     let format = fs::read_to_string(folder.path().join("FORMAT")).unwrap();
@@ -73,8 +85,13 @@ async fn format_1_opens() {
 
     let standing = store.standing(&alice, &conversation).await.unwrap().unwrap();
     assert_eq!(standing.cursors, Cursors { delivered: Seq(10), read: Seq(9) });
-    assert_eq!(standing.settings, Settings { pinned: true, receive: Receive::Silent });
-    check_group(&store, &alice, &bob).await;
+    let mut chosen = Settings { pinned: true, receive: Receive::Silent, ..Settings::default() };
+    if is_new {
+        chosen.hidden = Some(Hidden { seq: Seq(10), since: Millis(0) });
+        chosen.extra = "mine".into();
+    }
+    assert_eq!(standing.settings, chosen);
+    check_group(&store, &alice, &bob, is_new).await;
     let account = store.user(&bob).await.unwrap().unwrap();
     assert_eq!((&*account.profile.nickname, &*account.profile.avatar), ("BOB", "picture"));
     assert_eq!(account.updated_at, account.created_at, "that was not kept then");

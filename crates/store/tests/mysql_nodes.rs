@@ -119,7 +119,7 @@ async fn a_retry_elsewhere_is_a_duplicate_whatever_happened_since() {
     let there = ConversationId::private(&user("bob"), &user("olga"));
     assert_eq!(append(&other, draft(&there, "bob", "c1", "text")).await, Appended::Conflict);
     let refused = append(&other, draft(&here, "bob", "c2", "text")).await;
-    assert_eq!(refused, Appended::Refused(Reason::NotGroupMember));
+    assert_eq!(refused, Appended::Refused(Reason::MemberNotActive));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -157,7 +157,7 @@ async fn a_kick_and_sends_agree_on_their_order() {
                     match append(&node, draft(&here, "bob", &format!("{round}-{i}"), "text")).await
                     {
                         Appended::Stored(it) => last = it.seq,
-                        Appended::Refused(Reason::NotGroupMember) => return last,
+                        Appended::Refused(Reason::MemberNotActive) => return last,
                         other => panic!("{other:?}"),
                     }
                 }

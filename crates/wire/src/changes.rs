@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use nexo_chat::ids::{MessageId, Millis, Seq, UserId};
-use nexo_chat::membership::{GroupChange, Role};
+use nexo_chat::membership::{GroupChange, MemberProfileChange, Role};
 use nexo_chat::model::{Change, ChangeKind};
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -28,6 +28,7 @@ pub(crate) struct Told<'a> {
     pub(crate) muted_until: Option<Millis>,
     pub(crate) on: Option<bool>,
     pub(crate) group: Option<Updated>,
+    pub(crate) member: Option<MemberUpdated>,
 }
 
 impl<'a> Told<'a> {
@@ -64,6 +65,9 @@ impl<'a> From<&'a Change> for Told<'a> {
             ChangeKind::AllMuted { on } => Self { on: Some(*on), ..Self::plain("all_muted") },
             ChangeKind::Dissolved => Self::plain("dissolved"),
             ChangeKind::Dismissed => Self::plain("dismissed"),
+            ChangeKind::MemberUpdated(member) => {
+                Self { member: Some(member.into()), ..Self::about("member_updated", &change.by) }
+            }
         }
     }
 }
@@ -104,6 +108,25 @@ impl From<&GroupChange> for Updated {
     }
 }
 
+/// How a member wants to be seen in the group: what changed, and only that.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = MemberUpdate)]
+pub(crate) struct MemberUpdated {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) group_nickname: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) group_avatar: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) extra: Option<String>,
+}
+
+impl From<&MemberProfileChange> for MemberUpdated {
+    fn from(change: &MemberProfileChange) -> Self {
+        let MemberProfileChange { nickname, avatar, extra } = change.clone();
+        Self { group_nickname: nickname, group_avatar: avatar, extra }
+    }
+}
+
 /// A change, in the words of document 003.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct ChangeEntity {
@@ -130,6 +153,8 @@ pub struct ChangeEntity {
     on: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
     group: Option<Updated>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    member: Option<MemberUpdated>,
     at: u64,
 }
 
@@ -151,6 +176,7 @@ impl From<&Arc<Change>> for ChangeEntity {
             muted_until: told.muted_until.map(|until| until.0),
             on: told.on,
             group: told.group,
+            member: told.member,
             at: change.at.0,
         }
     }

@@ -9,14 +9,7 @@ use nexo_chat::Reason::{
     ConversationNotFound, CooldownNotReached, Forbidden, FrameTooLarge, GroupDissolved, GroupFull,
     GroupMuted, GroupNotFound, GroupSpeakMuted, GroupTooSmall, IdleTimeout, InternalError,
     InvalidParam, InvalidRefreshToken, InvalidToken, JoinNotAllowed, JoinRequestNotFound, Kicked,
-    LoginFailed, MentionNotMember, MessageNotFound, MethodNotAllowed, MissingAckType, MissingBody,
-    MissingGroupId, MissingMsgId, MissingServerMsgId, MissingTo, MissingToken, MissingType,
-    NotFound, NotGroupAdmin, NotGroupMember, NotGroupOwner, NotImplemented, NotMessageSender,
-    OriginNotAllowed, OwnerMustTransfer, ReauthUidMismatch, RegistrationClosed, ReservedUserId,
-    ResetFailed, RevokeTimeout, ServerBusy, SessionInvalid, ShuttingDown, SlowConsumer,
-    TargetIsSelf, TargetNotMember, TokenExpired, TooManyAdmins, TooManyConnections,
-    TooManyJoinRequests, TooManyMentions, TooManyRequests, TooManyUsers, Unauthorized,
-    UnknownAckType, UnknownMsgType, UserExists, UserNotFound,
+    LoginFailed, MemberNotActive, MentionNotMember, MessageNotFound, MethodNotAllowed, MissingAckType, MissingBody, MissingGroupId, MissingMsgId, MissingServerMsgId, MissingTo, MissingToken, MissingType, NotFound, NotGroupAdmin, NotGroupMember, NotGroupOwner, NotImplemented, NotMessageSender, OriginNotAllowed, OwnerMustTransfer, ReauthUidMismatch, RegistrationClosed, ReservedUserId, ResetFailed, RevokeTimeout, ServerBusy, SessionInvalid, ShuttingDown, SlowConsumer, TargetIsSelf, TargetNotMember, TokenExpired, TooManyAdmins, TooManyConnections, TooManyJoinRequests, TooManyMentions, TooManyRequests, TooManyUsers, Unauthorized, UnknownAckType, UnknownMsgType, UserExists, UserNotFound,
 };
 
 /// One reason on the wire.
@@ -121,6 +114,7 @@ pub fn row(reason: Reason) -> Row {
         GroupNotFound => row("group_not_found", 3001, 500, 404, Stays),
         GroupDissolved => row("group_dissolved", 3002, 507, 410, Stays),
         NotGroupMember => row("not_group_member", 3003, 503, 403, Stays),
+        MemberNotActive => row("member_not_active", 3004, 503, 403, Stays),
         TargetNotMember => row("target_not_member", 3003, 503, 404, Stays),
         TargetIsSelf => row("target_is_self", 1001, 206, 400, Stays),
         AlreadyMember => row("already_member", 3005, 504, 409, Stays),

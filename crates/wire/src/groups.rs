@@ -4,6 +4,7 @@ use nexo_chat::Reason;
 use nexo_chat::ids::{GroupId, UserId};
 use nexo_chat::membership::{Group, GroupMember, JoinRequest, Role};
 use nexo_chat::model::User;
+use nexo_chat::read::MemberCursors;
 use serde::Serialize;
 use utoipa::openapi::schema::{Array, ObjectBuilder, Schema};
 use utoipa::openapi::{Ref, RefOr};
@@ -22,6 +23,8 @@ pub struct GroupInfo {
     announcement: String,
     avatar: String,
     extra: String,
+    /// A number of the app's own, chosen when the group was made.
+    group_type: i32,
     /// 0 normal, 1 ended.
     status: i32,
     creator_user_id: String,
@@ -85,6 +88,7 @@ impl GroupInfo {
             announcement: profile.announcement.clone(),
             avatar: profile.avatar.clone(),
             extra: profile.extra.clone(),
+            group_type: profile.group_type,
             status: i32::from(group.ended.is_some()),
             creator_user_id: group.creator.to_string(),
             owner_user_id: group.owner.to_string(),
@@ -106,6 +110,11 @@ pub struct MemberInfo {
     user_id: String,
     nickname: String,
     avatar: String,
+    /// How they want to be seen in this group; empty: as everywhere.
+    group_nickname: String,
+    group_avatar: String,
+    /// Their app's own data in this group.
+    extra: String,
     #[schema(schema_with = shapes::role_number)]
     role_level: i32,
     /// Always 0: those who left are not listed.
@@ -126,6 +135,9 @@ impl MemberInfo {
             user_id: member.user.to_string(),
             nickname: profile.nickname,
             avatar: profile.avatar,
+            group_nickname: member.profile.nickname.clone(),
+            group_avatar: member.profile.avatar.clone(),
+            extra: member.profile.extra.clone(),
             role_level: words::role_number(group.role(&member.user)),
             status: 0,
             joined_at: member.joined_at.0,
@@ -133,6 +145,40 @@ impl MemberInfo {
             inviter_user_id: member.inviter.as_ref().map(ToString::to_string),
             muted_until: member.muted_until.0,
         }
+    }
+}
+
+/// How far everybody in a group has come.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct GroupReadState {
+    /// Whether the group has more members than receipts are told for
+    /// (`receipts.group_members_max`): then nobody is listed.
+    too_large: bool,
+    /// By user id, with the caller.
+    members: Vec<MemberReadState>,
+}
+
+/// How far a member has come.
+#[derive(Debug, Serialize, ToSchema)]
+struct MemberReadState {
+    user_id: String,
+    /// The first message they were there for. They have not read what was said before, although
+    /// their cursors are behind it.
+    from_seq: u64,
+    delivered_seq: u64,
+    read_seq: u64,
+}
+
+impl From<Option<Vec<MemberCursors>>> for GroupReadState {
+    fn from(found: Option<Vec<MemberCursors>>) -> Self {
+        let shown = |member: MemberCursors| MemberReadState {
+            user_id: member.user.to_string(),
+            from_seq: member.from.0,
+            delivered_seq: member.cursors.delivered.0,
+            read_seq: member.cursors.read.0,
+        };
+        let too_large = found.is_none();
+        Self { too_large, members: found.into_iter().flatten().map(shown).collect() }
     }
 }
 

@@ -162,6 +162,11 @@ pub struct Head {
     unread_count: u64,
     /// Whether the caller is still in it.
     is_active: bool,
+    /// Whether its group was dissolved or dismissed. It is in no list any more, but what was said
+    /// is there to be read.
+    is_ended: bool,
+    /// Whether the caller hid it from their list, and nothing was said since that they can see.
+    is_hidden: bool,
     is_pinned: bool,
     #[schema(schema_with = shapes::receive_number)]
     recv_msg_opt: i32,
@@ -180,6 +185,8 @@ impl From<&Standing> for Head {
             change_seq: standing.visible_change_max().0,
             unread_count: standing.unread(),
             is_active: standing.is_active(),
+            is_ended: standing.has_ended,
+            is_hidden: standing.is_hidden(),
             is_pinned: standing.settings.pinned,
             recv_msg_opt: words::receive_number(standing.settings.receive),
             updated_at: standing.updated_at().0,

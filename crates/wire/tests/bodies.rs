@@ -5,7 +5,7 @@ use std::sync::Arc;
 use nexo_chat::conversations::{Line, With};
 use nexo_chat::ids::{ClientMsgId, ConversationId, GroupId, MessageId, Millis, Seq, UserId};
 use nexo_chat::membership::{
-    Group, GroupMember, GroupProfile, History, JoinCode, JoinRequest, Joining,
+    Group, GroupMember, GroupProfile, History, JoinCode, JoinRequest, Joining, MemberProfile,
 };
 use nexo_chat::model::{
     Content, Cursors, Edge, Message, Profile, Recall, Receive, ReplyTo, Settings, Standing, Window,
@@ -63,6 +63,7 @@ fn member(id: &str) -> GroupMember {
         came_after: Seq(0),
         inviter: Some(user("alice")),
         muted_until: Millis(9),
+        profile: MemberProfile { nickname: "Bobby".into(), ..MemberProfile::default() },
     }
 }
 
@@ -72,10 +73,11 @@ fn standing(conversation: ConversationId) -> Standing {
         window: Window { min: Seq(2), change_min: Seq(3), ..Window::ALL },
         cursors: Cursors { delivered: Seq(5), read: Seq(4) },
         own_unread: 1,
-        settings: Settings { pinned: true, receive: Receive::Silent },
+        settings: Settings { pinned: true, receive: Receive::Silent, ..Settings::default() },
         max_seq: Seq(9),
         change_seq: Seq(8),
         newest_at: Millis(50),
+        has_ended: false,
     }
 }
 
@@ -186,6 +188,7 @@ fn a_group_shows_each_what_is_theirs_to_see() {
 #[test]
 fn members_and_those_who_wait() {
     let bob = json!({ "group_id": "g1", "user_id": "bob", "nickname": "", "avatar": "",
+        "group_nickname": "Bobby", "group_avatar": "", "extra": "",
         "role_level": 1, "status": 0, "joined_at": 3, "join_seq": 7, "inviter_user_id": "alice",
         "muted_until": 9 });
     assert_eq!(shown(MemberInfo::new(&group(), &member("bob"), None)), bob);

@@ -4,9 +4,11 @@ use std::sync::Arc;
 
 use nexo_chat::command::{Event, Receipt, ReceiptTo, Saved, Target};
 use nexo_chat::ids::{ClientMsgId, GroupId, MessageId, Millis, Seq, UserId};
-use nexo_chat::membership::{GroupChange, History, JoinRequest, Joining, Role};
+use nexo_chat::membership::{
+    GroupChange, History, JoinRequest, Joining, MemberProfileChange, Role,
+};
 use nexo_chat::model::{
-    Change, ChangeKind, Content, CursorKind, Message, Recall, Receive, ReplyTo,
+    Change, ChangeKind, Content, CursorKind, Hidden, Message, Recall, Receive, ReplyTo, Settings,
 };
 use nexo_wire::changes::ChangeEntity;
 use nexo_wire::dialect::{Echo, View};
@@ -194,6 +196,15 @@ fn every_change_is_told_in_the_same_words_both_ways() {
     };
     let fields = json!({ "group": { "name": "Chess", "join_type": "approval", "history": "all" } });
     check(ChangeKind::Updated(change), "updated", fields.clone(), fields);
+    let change =
+        MemberProfileChange { nickname: Some("Al".into()), ..MemberProfileChange::default() };
+    let member = json!({ "group_nickname": "Al" });
+    check(
+        ChangeKind::MemberUpdated(change),
+        "member_updated",
+        json!({ "userId": "al", "member": member }),
+        json!({ "user_id": "al", "member": member }),
+    );
     check(ChangeKind::Dissolved, "dissolved", json!({}), json!({}));
     check(ChangeKind::Dismissed, "dismissed", json!({}), json!({}));
 }
@@ -232,8 +243,10 @@ fn wishes_to_join_and_their_answers() {
 #[test]
 fn choices_follow_to_the_other_devices() {
     let conversation = group().conversation();
-    let chosen = Event::Settings { user: user("bob"), conversation, receive: Receive::Silent };
-    let expect =
-        json!({ "type": "CONVERSATION_SETTINGS", "conversationId": "sg_g1", "receive": "silent" });
+    let hidden = Some(Hidden { seq: Seq(7), since: Millis(1) });
+    let settings = Settings { receive: Receive::Silent, hidden, ..Settings::default() };
+    let chosen = Event::Settings { user: user("bob"), conversation, settings };
+    let expect = json!({ "type": "CONVERSATION_SETTINGS", "conversationId": "sg_g1",
+        "receive": "silent", "pinned": false, "hiddenSeq": "7" });
     assert_eq!(heard(&chosen), expect);
 }

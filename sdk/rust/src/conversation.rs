@@ -28,6 +28,10 @@ pub(crate) struct Head {
     pub(crate) change_seq: u64,
     pub(crate) unread_count: u64,
     pub(crate) is_active: bool,
+    #[serde(default)]
+    pub(crate) is_ended: bool,
+    #[serde(default)]
+    pub(crate) is_hidden: bool,
     pub(crate) is_pinned: bool,
     pub(crate) recv_msg_opt: u8,
     pub(crate) updated_at: u64,
@@ -158,6 +162,8 @@ impl Conversation {
     pub(crate) fn hear_head(&mut self, head: &Head) -> Vec<Arc<Message>> {
         self.choose(head.is_pinned, head.recv_msg_opt);
         self.about.left = !head.is_active;
+        self.about.ended = head.is_ended;
+        self.about.hidden_seq = head.is_hidden.then_some(head.max_seq);
         self.about.updated_at = self.about.updated_at.max(head.updated_at);
         let ready = self.reopen(head.min_seq, head.min_change_seq);
         self.arrived.expect(head.max_seq);
@@ -216,6 +222,7 @@ impl Conversation {
                 self.about.is_known = false; // how many there are now, the server says
                 if is_me {
                     self.about.left = false;
+                    self.about.hidden_seq = None;
                     return self.reopen(self.min.max(change.seq.unwrap_or(1)), change.change_seq);
                 }
             }
@@ -228,7 +235,7 @@ impl Conversation {
                 self.about.name = field("name").unwrap_or_else(|| self.about.name.clone());
                 self.about.avatar = field("avatar").unwrap_or_else(|| self.about.avatar.clone());
             }
-            "dissolved" | "dismissed" => self.about.left = true,
+            "dissolved" | "dismissed" => (self.about.left, self.about.ended) = (true, true),
             _ => {}
         }
         Vec::new()
@@ -244,6 +251,18 @@ impl Conversation {
     /// Whether there is anything to it: a name somebody mistyped once is no conversation.
     pub(crate) fn is_there(&self) -> bool {
         self.has_begun || !self.outgoing.is_empty() || !self.previews.is_empty()
+    }
+
+    /// Whether it was hidden, and nothing was said since.
+    fn is_hidden(&self) -> bool {
+        let is_last = |seq| self.arrived.last() <= seq;
+        let is_quiet = self.outgoing.is_empty() && self.previews.is_empty();
+        is_quiet && self.about.hidden_seq.is_some_and(is_last)
+    }
+
+    /// Whether it is in the list.
+    pub(crate) fn is_listed(&self) -> bool {
+        self.is_there() && !self.about.ended && !self.is_hidden()
     }
 
     /// Whether something is missing.
@@ -274,6 +293,8 @@ impl Conversation {
             pinned: about.pinned,
             receive: about.receive,
             active: !about.left,
+            ended: about.ended,
+            hidden: self.is_hidden(),
             last_seq: self.held.last(),
             read_seq: self.held.read(),
             peer_delivered_seq: self.cursors.peer_delivered,

@@ -25,10 +25,10 @@ impl Desk {
                 self.wire.send(&ClientFrame::Resend { cursors: [].into() });
             }
             ServerFrame::Typing { from, group_id } => self.hear_typing(from, group_id),
-            ServerFrame::ConversationSettings { conversation_id, receive } => {
-                self.open(&conversation_id).about.receive = receive;
+            ServerFrame::ConversationSettings { conversation_id, receive, pinned, hidden_seq } => {
+                let about = &mut self.open(&conversation_id).about;
+                (about.receive, about.pinned, about.hidden_seq) = (receive, pinned, hidden_seq);
                 self.touch(&conversation_id);
-                self.sync.ask_heads(self.now); // whether it is pinned, the frame does not say
             }
             ServerFrame::UserUpdated { user_id, nickname, avatar } => {
                 self.hear_person(user_id, nickname, avatar);

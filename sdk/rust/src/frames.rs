@@ -113,6 +113,10 @@ pub(crate) enum ServerFrame {
     ConversationSettings {
         conversation_id: String,
         receive: Receive,
+        #[serde(default)]
+        pinned: bool,
+        #[serde(default, deserialize_with = "place_if_any")]
+        hidden_seq: Option<u64>,
     },
     UserUpdated {
         user_id: String,

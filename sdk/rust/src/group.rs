@@ -57,6 +57,8 @@ pub struct Group {
     pub member_count: u64,
     /// Whether only owner and admins may speak.
     pub is_muted: bool,
+    /// A number of the app's own, chosen when it was made.
+    pub group_type: i32,
     /// 0 normal, 1 ended.
     pub status: u8,
     /// When it was made.
@@ -86,6 +88,15 @@ pub struct Member {
     pub nickname: String,
     /// Their picture.
     pub avatar: String,
+    /// What to call them in this group; empty: as everywhere.
+    #[serde(default)]
+    pub group_nickname: String,
+    /// Their picture in this group; empty: as everywhere.
+    #[serde(default)]
+    pub group_avatar: String,
+    /// What their app keeps about them in this group.
+    #[serde(default)]
+    pub extra: String,
     /// 0 member, 1 admin, 2 owner.
     pub role_level: u8,
     /// Since when.
@@ -95,6 +106,31 @@ pub struct Member {
     pub muted_until: i64,
     /// Who brought them.
     pub inviter_user_id: Option<String>,
+}
+
+/// How you want to be seen in a group; what is `None` stays.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct MemberProfile {
+    /// Your name there; empty: as everywhere.
+    pub group_nickname: Option<String>,
+    /// Your picture there.
+    pub group_avatar: Option<String>,
+    /// What the app keeps about you there.
+    pub extra: Option<String>,
+}
+
+/// How far a member has come.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct MemberReadState {
+    /// Who.
+    pub user_id: String,
+    /// The first message they were there for: they have not read what was said before, whatever
+    /// `read_seq` is.
+    pub from_seq: u64,
+    /// How far they have received.
+    pub delivered_seq: u64,
+    /// How far they have read.
+    pub read_seq: u64,
 }
 
 /// Somebody who wants into a group.

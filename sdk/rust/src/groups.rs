@@ -4,7 +4,9 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use crate::error::Error;
-use crate::group::{Group, GroupProfile, JoinRequest, Joined, Member, Page};
+use crate::group::{
+    Group, GroupProfile, JoinRequest, Joined, Member, MemberProfile, MemberReadState, Page,
+};
 use crate::http::{Ask, fields};
 use crate::tokens::SignIn;
 
@@ -54,6 +56,29 @@ impl Groups {
     pub async fn member(&self, group_id: &str, user_id: &str) -> Result<Member, Error> {
         let query = [("group_id", group_id), ("user_id", user_id)];
         self.0.ask(Ask::get("/group/member", &query)).await
+    }
+
+    /// Says how you want to be seen there.
+    pub async fn set_member_info(
+        &self,
+        group_id: &str,
+        profile: &MemberProfile,
+    ) -> Result<Member, Error> {
+        let mut body = fields(profile);
+        body["group_id"] = json!(group_id);
+        self.0.ask(Ask::put("/group/member_info", body)).await
+    }
+
+    /// How far everybody has received and read; `None` if the group is too large for receipts.
+    pub async fn read_state(&self, group_id: &str) -> Result<Option<Vec<MemberReadState>>, Error> {
+        #[derive(Deserialize)]
+        struct ReadState {
+            too_large: bool,
+            members: Vec<MemberReadState>,
+        }
+        let ask = Ask::get("/group/read_state", &[("group_id", group_id)]);
+        let state: ReadState = self.0.ask(ask).await?;
+        Ok((!state.too_large).then_some(state.members))
     }
 
     /// Joins by its id.

@@ -186,8 +186,11 @@ impl Desk {
     /// What is missing will be brought.
     fn mend(&mut self, id: &str) {
         let Some(conversation) = self.conversations.get(id) else { return };
-        // With its first message a conversation has somebody's name, too.
-        let is_first = conversation.arrived.last() == 1 && !conversation.about.is_known;
+        // With its first message a conversation has somebody's name, too; and so has one that was
+        // hidden.
+        let about = &conversation.about;
+        let is_new = conversation.arrived.last() == 1 || about.hidden_seq.is_some();
+        let is_first = is_new && !about.is_known && conversation.is_listed();
         if !conversation.has_begun || is_first {
             self.sync.ask_heads(self.now);
         }

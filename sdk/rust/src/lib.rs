@@ -59,7 +59,9 @@ pub use client::Client;
 pub use error::{Error, Refused};
 pub use events::{Event, Events, Receipt, State};
 pub use file::FileStore;
-pub use group::{Group, GroupProfile, JoinRequest, Joined, Member, Page};
+pub use group::{
+    Group, GroupProfile, JoinRequest, Joined, Member, MemberProfile, MemberReadState, Page,
+};
 pub use groups::Groups;
 pub use line::ConversationLine;
 pub use options::Options;

@@ -13,6 +13,10 @@ pub(crate) struct About {
     pub(crate) receive: Receive,
     /// We are no longer in it.
     pub(crate) left: bool,
+    /// Its group was dissolved or dismissed.
+    pub(crate) ended: bool,
+    /// Out of the list until there is a message after this one.
+    pub(crate) hidden_seq: Option<u64>,
     pub(crate) updated_at: u64,
     /// Whether its name is known.
     pub(crate) is_known: bool,
@@ -43,6 +47,10 @@ pub struct ConversationLine {
     pub receive: Receive,
     /// Whether you are still in it.
     pub active: bool,
+    /// Whether its group was dissolved or dismissed: it is not in the list any more.
+    pub ended: bool,
+    /// Whether you hid it and nothing was said since: it is not in the list.
+    pub hidden: bool,
     /// Everything up to here is on this device, from its oldest message on.
     pub last_seq: u64,
     /// How far you have read.

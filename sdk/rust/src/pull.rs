@@ -58,7 +58,8 @@ pub(crate) async fn names(inside: &Inside, sign_in: &SignIn) -> Result<(), Error
         desk.hear_infos(names.list);
         desk.sync.names_at = Some(desk.now);
         // Beyond the first thousand nobody looks.
-        for one in desk.conversations.values_mut().filter(|one| one.has_begun) {
+        let listed = desk.conversations.values_mut().filter(|one| one.has_begun && one.is_listed());
+        for one in listed {
             one.about.is_known = true;
         }
     };

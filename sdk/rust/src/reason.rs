@@ -107,6 +107,7 @@ reasons! {
     GroupNotFound "group_not_found" 404 Stays, false, "no such group";
     GroupDissolved "group_dissolved" 410 Stays, false, "this group has ended";
     NotGroupMember "not_group_member" 403 Stays, false, "you are not a member of this group";
+    MemberNotActive "member_not_active" 403 Stays, false, "you are no longer a member of this group";
     TargetNotMember "target_not_member" 404 Stays, false, "that person is not a member of this group";
     TargetIsSelf "target_is_self" 400 Stays, false, "you cannot do this to yourself";
     AlreadyMember "already_member" 409 Stays, false, "you are already a member of this group";
@@ -123,7 +124,7 @@ reasons! {
     TooManyAdmins "too_many_admins" 409 Stays, false, "the group has too many admins";
     TooManyJoinRequests "too_many_join_requests" 409 Stays, false, "too many people are waiting to join this group";
     GroupTooSmall "group_too_small" 400 Stays, false, "a group needs at least three people";
-    BadGroupName "bad_group_name" 400 Stays, false, "a group name has 1 to 64 characters";
+    BadGroupName "bad_group_name" 400 Stays, false, "a group name has 1 to 128 characters";
     BadGroupProfile "bad_group_profile" 400 Stays, false, "a field of the group is too long";
     TooManyUsers "too_many_users" 400 Stays, false, "too many people in one request";
     CooldownNotReached "cooldown_not_reached" 429 Stays, false, "this was done a short while ago, try again later";

@@ -267,7 +267,7 @@ impl Desk {
     /// Conversations whose names are new or have changed.
     fn nameless(&self) -> Vec<String> {
         let all = self.conversations.values();
-        let nameless = all.filter(|one| one.has_begun && !one.about.is_known);
+        let nameless = all.filter(|one| one.has_begun && one.is_listed() && !one.about.is_known);
         nameless.map(|one| one.id.clone()).collect()
     }
 

@@ -25,11 +25,11 @@ pub struct Reader {
 }
 
 impl Client {
-    /// The list: pinned ones first, then the latest.
+    /// The list: pinned ones first, then the latest. What has ended or was hidden is not in it.
     pub async fn conversations(&self) -> Result<Vec<ConversationLine>, Error> {
         let list = |core: &mut Core| {
             let all = core.desk.iter().flat_map(|desk| desk.conversations.values());
-            all.filter(|one| one.is_there()).map(Conversation::line).collect::<Vec<_>>()
+            all.filter(|one| one.is_listed()).map(Conversation::line).collect::<Vec<_>>()
         };
         let mut lines = self.0.jobs.ask(list).await?;
         lines.sort_by_key(|line| std::cmp::Reverse((line.pinned, line.updated_at)));
@@ -153,6 +153,29 @@ impl Client {
     /// Chooses what you hear of a conversation.
     pub async fn receive(&self, target: impl Into<Target>, receive: Receive) -> Result<(), Error> {
         self.choose(target.into(), json!({ "recv_msg_opt": receive as u8 })).await
+    }
+
+    /// Takes a conversation out of the list until something is said in it, or puts it back.
+    pub async fn hide(&self, target: impl Into<Target>, hidden: bool) -> Result<(), Error> {
+        let target = target.into();
+        let known = move |desk: &mut Desk| {
+            let id = target.conversation_id(&desk.me);
+            let conversation = desk.open(&id);
+            let seen = conversation.has_begun.then(|| conversation.arrived.last());
+            (id, seen)
+        };
+        let (id, seen) = self.at_desk(known).await?;
+        // What comes while we ask was not seen, and is not hidden.
+        let mut body = json!({ "conversation_id": id, "hidden": hidden });
+        if let Some(seq) = seen {
+            body["seq"] = json!(seq);
+        }
+        self.post("/conversation/hide", body).await?;
+        let hide = move |desk: &mut Desk| {
+            desk.open(&id).about.hidden_seq = hidden.then_some(seen.unwrap_or(0));
+            desk.touch(&id);
+        };
+        self.at_desk(hide).await
     }
 
     async fn choose(&self, target: Target, mut choice: Value) -> Result<(), Error> {

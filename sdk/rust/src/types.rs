@@ -275,7 +275,7 @@ pub struct Change {
     /// Its place among the changes.
     pub change_seq: u64,
     /// `recalled`, `joined`, `left`, `kicked`, `role`, `owner`, `updated`, `muted`, `all_muted`,
-    /// `dissolved` or `dismissed`.
+    /// `dissolved`, `dismissed` or `member_updated`.
     pub kind: String,
     /// Who did it.
     pub by: String,

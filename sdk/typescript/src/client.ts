@@ -202,10 +202,13 @@ export class Client {
     this.signIn.stop();
   }
 
-  /** The list: pinned ones first, then the latest. The same array until it changes. */
+  /**
+   * The list: pinned ones first, then the latest; what has ended or was hidden is not in it. The same
+   * array until it changes.
+   */
   conversations(): readonly ConversationLine[] {
     const all = [...(this.desk?.inbox.conversations.values() ?? [])];
-    const lines = all.filter((one) => one.isThere).map((one) => one.line());
+    const lines = all.filter((one) => one.isListed).map((one) => one.line());
     const rank = (line: ConversationLine) => Number(line.pinned);
     lines.sort((a, b) => rank(b) - rank(a) || b.updatedAt - a.updatedAt);
     this.listed = sameArray(this.listed, lines);
@@ -314,6 +317,11 @@ export class Client {
   async receive(target: Target, receive: Receive): Promise<void> {
     const option = ["normal", "silent", "blocked"].indexOf(receive);
     await this.open().choose(target, { recv_msg_opt: option });
+  }
+
+  /** Takes a conversation out of the list until something is said in it, or puts it back. */
+  async hide(target: Target, hidden = true): Promise<void> {
+    await this.open().hide(target, hidden);
   }
 
   private linkTo(url: string, given: SocketClass | undefined): Link {

@@ -21,6 +21,8 @@ export interface Head {
   change_seq: number;
   unread_count: number;
   is_active: boolean;
+  is_ended: boolean;
+  is_hidden: boolean;
   is_pinned: boolean;
   recv_msg_opt: 0 | 1 | 2;
   updated_at: number;
@@ -45,6 +47,10 @@ export class Conversation {
   pinned = false;
   receive: Receive = "normal";
   active = true;
+  /** Its group was dissolved or dismissed. */
+  ended = false;
+  /** Out of the list until there is a message after this one. */
+  hiddenSeq: number | undefined;
   updatedAt = 0;
   /** Ours on their way, and others' without a place. */
   readonly outgoing = new Map<string, Message>();
@@ -122,6 +128,8 @@ export class Conversation {
   hearHead(head: Head): Message[] {
     this.choose(head.is_pinned, head.recv_msg_opt);
     this.active = head.is_active;
+    this.ended = head.is_ended;
+    this.hiddenSeq = head.is_hidden ? head.max_seq : undefined;
     this.updatedAt = Math.max(this.updatedAt, head.updated_at);
     const ready = this.reopen(head.min_seq, head.min_change_seq);
     this.arrived.expect(head.max_seq);
@@ -191,6 +199,7 @@ export class Conversation {
         this.hasInfo = false; // how many there are now, the server says
         if (!isMe) return [];
         this.active = true;
+        this.hiddenSeq = undefined;
         return this.reopen(Math.max(this.min, change.seq ?? 1), change.changeSeq);
       case "left":
       case "kicked":
@@ -204,6 +213,7 @@ export class Conversation {
       case "dissolved":
       case "dismissed":
         this.active = false;
+        this.ended = true;
     }
     return [];
   }
@@ -223,6 +233,17 @@ export class Conversation {
   /** Whether there is anything to it: a name somebody mistyped once is no conversation. */
   get isThere(): boolean {
     return this.hasBegun || this.outgoing.size > 0 || this.previews.size > 0;
+  }
+
+  /** Whether it was hidden, and nothing was said since. */
+  get isHidden(): boolean {
+    if (this.hiddenSeq === undefined || this.arrived.last > this.hiddenSeq) return false;
+    return this.outgoing.size === 0 && this.previews.size === 0;
+  }
+
+  /** Whether it is in the list. */
+  get isListed(): boolean {
+    return this.isThere && !this.ended && !this.isHidden;
   }
 
   /** Its line in the list; the same until it changes. */
@@ -251,6 +272,8 @@ export class Conversation {
       pinned: this.pinned,
       receive: this.receive,
       active: this.active,
+      ended: this.ended,
+      hidden: this.isHidden,
       lastSeq: this.held.last,
       readSeq: this.held.read,
       peerDeliveredSeq: this.peerDelivered,

@@ -179,6 +179,16 @@ export class Desk {
     this.inbox.touch(conversation);
   }
 
+  async hide(target: Target, hidden: boolean): Promise<void> {
+    const conversation = this.inbox.open(conversationOf(this.me, target));
+    // What comes while we ask was not seen, and is not hidden.
+    const seq = conversation.hasBegun ? conversation.arrived.last : undefined;
+    const body = { conversation_id: conversation.id, hidden, ...(seq !== undefined && { seq }) };
+    await this.http.post("/conversation/hide", body);
+    conversation.hiddenSeq = hidden ? (seq ?? 0) : undefined;
+    this.inbox.touch(conversation);
+  }
+
   private async load(): Promise<void> {
     for (const entry of await this.outbox.load()) {
       // What was said while we looked has been told.

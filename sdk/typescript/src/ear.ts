@@ -40,10 +40,13 @@ export class Ear {
         const target = frame.groupId === undefined ? { to: frame.from } : { groupId: frame.groupId };
         return this.typing.hear(conversationOf(this.me, target), frame.from);
       }
-      case "CONVERSATION_SETTINGS":
-        this.inbox.open(frame.conversationId).receive = frame.receive;
-        this.inbox.touch(this.inbox.open(frame.conversationId));
-        return this.sync.askHeads(); // whether it is pinned, the frame does not say
+      case "CONVERSATION_SETTINGS": {
+        const conversation = this.inbox.open(frame.conversationId);
+        conversation.receive = frame.receive;
+        conversation.pinned = frame.pinned;
+        conversation.hiddenSeq = frame.hiddenSeq === undefined ? undefined : Number(frame.hiddenSeq);
+        return this.inbox.touch(conversation);
+      }
       case "USER_UPDATED":
         return this.hearPerson(frame);
       case "GROUP_JOIN_REQUEST": {

@@ -115,6 +115,8 @@ export type ServerFrame =
       type: "CONVERSATION_SETTINGS";
       conversationId: string;
       receive: "normal" | "silent" | "blocked";
+      pinned: boolean;
+      hiddenSeq?: string;
     }
   | { type: "USER_UPDATED"; userId: string; nickname: string; avatar: string; ts: number }
   | { type: "TYPING"; from: string; to?: string; groupId?: string }

@@ -23,6 +23,8 @@ export interface Group extends Required<GroupProfile> {
   ownerUserId: string;
   memberCount: number;
   isMuted: boolean;
+  /** A number of the app's own, chosen when it was made. */
+  groupType: number;
   /** 0 normal, 1 ended. */
   status: number;
   createdAt: number;
@@ -41,11 +43,24 @@ export interface Member {
   userId: string;
   nickname: string;
   avatar: string;
+  /** How they want to be seen in this group; empty: as everywhere. */
+  groupNickname: string;
+  groupAvatar: string;
+  extra: string;
   /** 0 member, 1 admin, 2 owner. */
   roleLevel: 0 | 1 | 2;
   joinedAt: number;
   mutedUntil: number;
   inviterUserId?: string;
+}
+
+/** How far a member has come. */
+export interface MemberReadState {
+  userId: string;
+  /** The first message they were there for: they have not read what was said before, whatever `readSeq` is. */
+  fromSeq: number;
+  deliveredSeq: number;
+  readSeq: number;
 }
 
 export interface JoinRequest {
@@ -83,7 +98,9 @@ export class Groups {
     private readonly learn: (group: Group) => void,
   ) {}
 
-  async create(profile: GroupProfile & { name: string; memberIds?: string[] }): Promise<Group> {
+  async create(
+    profile: GroupProfile & { name: string; groupType?: number; memberIds?: string[] },
+  ): Promise<Group> {
     return this.told(await this.http.post<object>("/group/create", toSnake(profile)));
   }
 
@@ -113,6 +130,22 @@ export class Groups {
   async member(groupId: string, userId: string): Promise<Member> {
     const query = { group_id: groupId, user_id: userId };
     return toCamel(await this.http.get<object>("/group/member", query));
+  }
+
+  /** Says how you want to be seen in this group. */
+  async setMemberInfo(
+    groupId: string,
+    profile: { groupNickname?: string; groupAvatar?: string; extra?: string },
+  ): Promise<Member> {
+    const body = { group_id: groupId, ...toSnake(profile) };
+    return toCamel(await this.http.put<object>("/group/member_info", body));
+  }
+
+  /** How far everybody has received and read; undefined if the group is too large for receipts. */
+  async readState(groupId: string): Promise<MemberReadState[] | undefined> {
+    const query = { group_id: groupId };
+    const state = await this.http.get<{ too_large: boolean; members: object[] }>("/group/read_state", query);
+    return state.too_large ? undefined : state.members.map((one) => toCamel<MemberReadState>(one));
   }
 
   /** By its id or its code. `pending` until somebody decides. */

@@ -75,6 +75,7 @@ export class Inbox {
     if (message.mine) this.settle(conversation, message);
     const isNew = !conversation.hasBegun || message.seq > conversation.arrived.last;
     if (!isNew && !isShown) return;
+    const wasListed = conversation.isListed;
     const ready = conversation.take(message);
     if (isShown && isNew) this.shown.add(message.serverMsgId);
     if (isShown && !ready.some((one) => one.serverMsgId === message.serverMsgId)) {
@@ -85,8 +86,8 @@ export class Inbox {
     for (const one of ready) this.tell(conversation, one);
     this.makeRoom(conversation);
     this.mender.active();
-    // With its first message a conversation has somebody's name, too.
-    const isFirst = message.seq === 1 && !conversation.hasInfo;
+    // With its first message a conversation has somebody's name, too; and so has one that was hidden.
+    const isFirst = (message.seq === 1 || !wasListed) && !conversation.hasInfo;
     if (!conversation.hasBegun || isFirst) this.mender.askHeads();
     else if (conversation.arrived.hole() !== undefined) this.mender.hole(conversation);
     this.touch(conversation);

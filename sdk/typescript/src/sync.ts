@@ -211,13 +211,15 @@ export class Sync implements Mender {
     this.inbox.hearInfos(list);
     this.namesAt = this.clock.now();
     // Beyond the first thousand nobody looks.
-    for (const one of this.inbox.conversations.values()) if (one.hasBegun) one.hasInfo = true;
+    for (const one of this.inbox.conversations.values()) {
+      if (one.hasBegun && one.isListed) one.hasInfo = true;
+    }
   }
 
   /** The names of those that are new or have changed; many at once are asked for together. */
   private async learnNew(): Promise<void> {
     const all = [...this.inbox.conversations.values()];
-    const nameless = all.filter((one) => one.hasBegun && !one.hasInfo);
+    const nameless = all.filter((one) => one.hasBegun && one.isListed && !one.hasInfo);
     if (nameless.length > FEW) return this.learnNames();
     for (const one of nameless) {
       const query = { conversation_id: one.id };

@@ -80,6 +80,10 @@ export interface ConversationLine {
   readonly receive: Receive;
   /** Whether you are still in it. */
   readonly active: boolean;
+  /** Its group was dissolved or dismissed: it is not in the list any more. */
+  readonly ended: boolean;
+  /** You hid it, and nothing was said since: it is not in the list. */
+  readonly hidden: boolean;
   /** Everything up to here is on this device, from its oldest message on. */
   readonly lastSeq: number;
   readonly readSeq: number;
@@ -104,7 +108,8 @@ export interface Change {
     | "muted"
     | "all_muted"
     | "dissolved"
-    | "dismissed";
+    | "dismissed"
+    | "member_updated";
   readonly by: string;
   readonly at: number;
   readonly userIds: readonly string[];

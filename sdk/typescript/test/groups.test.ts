@@ -42,6 +42,13 @@ test("messages, mentions and answers", async () => {
   expect(last()).toMatchObject({ replyTo: first.serverMsgId, important: true });
 });
 
+test("how far everybody has come can be asked", async () => {
+  const state = await alice.groups.readState(group.groupId);
+  expect(state?.map(({ userId }) => userId)).toEqual(["alice", "bob"]);
+  // Bob answered, which reads what came before.
+  expect(state?.[1]).toMatchObject({ fromSeq: 1, readSeq: 2 });
+});
+
 test("a newcomer sees messages from the join on", async () => {
   await alice.groups.join({ groupId: group.groupId }).catch(() => {});
   expect(await alice.groups.invite(group.groupId, ["carol", "bob"])).toEqual(["carol"]);
@@ -101,6 +108,21 @@ test("who leaves keeps what was said, who comes back sees what is new", async ()
   await until(() => bob.messages({ groupId: id }).at(-1)?.body === "bob is back", "new");
   expect(bob.messages({ groupId: id }).map(({ body }) => body)).toEqual(["bob is back"]);
   expect(bob.conversation({ groupId: id })?.unread).toBe(1);
+});
+
+test("a conversation is hidden until something is said", async () => {
+  const target = { groupId: group.groupId };
+  const isListed = () => bob.conversations().some(({ id }) => id === group.conversationId);
+  await alice.saved(alice.send(target, "before"));
+  await until(() => bob.messages(target).at(-1)?.body === "before", "the message");
+  await bob.hide(target);
+  expect(isListed()).toBe(false);
+  expect(bob.conversation(target)).toMatchObject({ hidden: true, ended: false });
+  bob.refresh();
+  await alice.saved(alice.send(target, "after"));
+  await until(isListed, "it is back");
+  const seen = await bob.groups.setMemberInfo(group.groupId, { groupNickname: "Bobby" });
+  expect(seen).toMatchObject({ userId: "bob", groupNickname: "Bobby" });
 });
 
 test("transfer, kick, dissolve", async () => {

@@ -5,7 +5,7 @@ use nexo_chat::command::Event;
 
 use super::names::NodeId;
 
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 const MAC_LEN: usize = 16;
 
 /// Seals what is sent and opens what is heard, with a key that all nodes share.

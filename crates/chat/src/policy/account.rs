@@ -59,10 +59,15 @@ pub fn good_nickname(nickname: &str) -> Result<String, Reason> {
 /// Whether a profile is within its lengths and shows a name.
 pub fn good_profile(profile: &Profile) -> Result<(), Reason> {
     good_nickname(&profile.nickname)?;
-    if profile.avatar.len() > 1024 || profile.extra.len() > 4096 {
+    if profile.avatar.len() > 1024 {
         return Err(Reason::BadProfile);
     }
-    Ok(())
+    good_extra(&profile.extra)
+}
+
+/// Whether an app's own data about somebody, or for somebody, is short enough to keep.
+pub fn good_extra(extra: &str) -> Result<(), Reason> {
+    if extra.len() <= 4096 { Ok(()) } else { Err(Reason::BadProfile) }
 }
 
 #[cfg(test)]

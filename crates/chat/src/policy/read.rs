@@ -71,6 +71,7 @@ mod tests {
             max_seq: Seq(3),
             change_seq: Seq::ZERO,
             newest_at: Millis(1),
+            has_ended: false,
         });
         let ack = Acknowledge {
             kind: CursorKind::Read,

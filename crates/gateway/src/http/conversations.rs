@@ -33,12 +33,16 @@ pub(super) fn paths(paths: &mut Paths) {
         POST "/conversation/all" all, "Lists up to 1,000 conversations at once, asked by a body."
             [ConversationNotFound]
         GET "/conversation/info" info, "Shows one of your conversations." [ConversationNotFound]
-        PUT "/conversation/update" update, "Pins a conversation, or chooses what you hear of it."
+        PUT "/conversation/update" update,
+            "Pins a conversation, chooses what you hear of it, or keeps your app's data about it."
+            [ConversationNotFound BadProfile]
+        POST "/conversation/hide" hide,
+            "Takes a conversation out of your list until something is said in it, or puts it back."
             [ConversationNotFound]
         POST "/conversation/delete" delete,
             "Dissolves the group of a conversation; private ones cannot be deleted."
             [ConversationNotFound CannotDeletePrivate GroupNotFound GroupDissolved NotGroupMember
-             NotGroupOwner]
+             MemberNotActive NotGroupOwner]
         POST "/conversation/mark_read" mark_read, "Marks everything up to a message as read."
             [ConversationNotFound]
         GET "/conversation/max_read_seq" max_read_seq, "Tells how far you have read."
@@ -173,6 +177,8 @@ struct SettingsBody {
     #[schema(schema_with = shapes::receive_number)]
     recv_msg_opt: Option<i64>,
     is_pinned: Option<bool>,
+    /// Your app's own data about it, up to 4,096 bytes; only you see it.
+    extra: Option<String>,
 }
 
 async fn update(
@@ -187,11 +193,52 @@ async fn update(
         let conversation = ConversationId::parse(&id)?;
         let receive = |option| words::receive_at(option).ok_or(Reason::InvalidParam);
         let receive = body.recv_msg_opt.map(receive).transpose()?;
-        let change = SettingsChange { pinned: body.is_pinned, receive };
+        let change = SettingsChange {
+            pinned: body.is_pinned,
+            receive,
+            extra: body.extra,
+            ..SettingsChange::default()
+        };
         let settings = listing::choose(&gateway.chat, &caller, &conversation, change).await?;
         Ok::<_, Error>(Chosen::new(&conversation, settings))
     };
     asked.answer(updated.await)
+}
+
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct HideBody {
+    conversation_id: String,
+    /// `false` puts it back into the list.
+    #[serde(default = "yes")]
+    #[schema(default = true)]
+    hidden: bool,
+    /// The newest message you have seen: a later one brings it back at once.
+    seq: Option<u64>,
+}
+
+fn yes() -> bool {
+    true
+}
+
+/// Any conversation of the caller's, also one that they left.
+async fn hide(
+    State(gateway): Shared,
+    asked: Asked,
+    Authenticated(caller): Authenticated,
+    Body(body): Body<HideBody>,
+) -> Answer<Nothing> {
+    let hidden = async {
+        let conversation = ConversationId::parse(&body.conversation_id)?;
+        if body.hidden {
+            let seen = body.seq.map(Seq);
+            listing::hide(&gateway.chat, &caller, &conversation, seen).await?;
+        } else {
+            listing::show(&gateway.chat, &caller, &conversation).await?;
+        }
+        Ok::<_, Error>(Nothing)
+    };
+    asked.answer(hidden.await)
 }
 
 #[derive(Deserialize, ToSchema)]

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use nexo_chat::ids::{Millis, UserId};
-use nexo_chat::membership::{Group, GroupAct, GroupMember, Role};
+use nexo_chat::membership::{Group, GroupAct, GroupMember, MemberProfileChange, Role};
 use nexo_chat::model::Caller;
 use nexo_chat::store::Decided;
-use nexo_chat::{Chat, Error, Reason, group};
-use nexo_wire::groups::{GroupPage, Invited, MemberInfo};
+use nexo_chat::{Chat, Error, Reason, group, read};
+use nexo_wire::groups::{GroupPage, GroupReadState, Invited, MemberInfo};
 use nexo_wire::http::Nothing;
 use nexo_wire::words;
 use serde::Deserialize;
@@ -30,6 +30,12 @@ pub(super) fn paths(paths: &mut Paths) {
         GET "/group/members" members, "Lists who is in a group. For members.", ACTING []
         GET "/group/member" member, "Shows one member. For members.",
             ACTING [UserNotFound TargetNotMember]
+        GET "/group/read_state" read_state,
+            "Tells how far everybody has received and read. For members; large groups are not told.",
+            ACTING []
+        PUT "/group/member_info" set_profile,
+            "Says how you want to be seen in a group: what is given is taken, the rest stays.",
+            ACTING [BadNickname BadGroupProfile]
         POST "/group/invite" invite, "Brings people in; those who are in already are skipped.",
             ACTING [InvalidParam UserNotFound TooManyUsers GroupFull NotGroupAdmin]
         POST "/group/quit" leave, "Leaves a group. Not for the owner.", ACTING [OwnerMustTransfer]
@@ -114,6 +120,63 @@ async fn member(
         shown(chat, &group, &member).await
     };
     asked.answer(found.await)
+}
+
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+struct ReadStateParams {
+    #[param(value_type = String)]
+    group_id: Option<String>,
+}
+
+/// How far everybody has come, for the ticks of a client that was away.
+async fn read_state(
+    State(gateway): Shared,
+    asked: Asked,
+    Authenticated(caller): Authenticated,
+    Params(params): Params<ReadStateParams>,
+) -> Answer<GroupReadState> {
+    let found = async {
+        let id = group_id(params.group_id.as_deref())?;
+        let found = read::group_cursors(&gateway.chat, &caller, &id).await?;
+        Ok::<_, Error>(GroupReadState::from(found))
+    };
+    asked.answer(found.await)
+}
+
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct MemberInfoBody {
+    #[schema(value_type = String)]
+    group_id: Option<String>,
+    /// Your name in this group; empty is that of your account.
+    #[schema(max_length = 128)]
+    group_nickname: Option<String>,
+    group_avatar: Option<String>,
+    /// Your app's own data, up to 4,096 bytes; the members see it.
+    extra: Option<String>,
+}
+
+/// The caller as they want to be seen.
+async fn set_profile(
+    State(gateway): Shared,
+    asked: Asked,
+    Authenticated(caller): Authenticated,
+    Body(body): Body<MemberInfoBody>,
+) -> Answer<MemberInfo> {
+    let set = async {
+        let chat = &gateway.chat;
+        let id = group_id(body.group_id.as_deref())?;
+        let change = MemberProfileChange {
+            nickname: body.group_nickname,
+            avatar: body.group_avatar,
+            extra: body.extra,
+        };
+        group::act(chat, &caller, &id, GroupAct::SetProfile(change)).await?;
+        let (group, member) = group::member(chat, &caller, &id, &caller.user).await?;
+        shown(chat, &group, &member).await
+    };
+    asked.answer(set.await)
 }
 
 #[derive(Deserialize, ToSchema)]

@@ -25,8 +25,13 @@ use crate::gateway::Gateway;
 type Shared = State<Arc<Gateway>>;
 
 /// What anything done to a group may be refused for.
-pub(super) const ACTING: [Reason; 4] =
-    [Reason::MissingGroupId, Reason::GroupNotFound, Reason::GroupDissolved, Reason::NotGroupMember];
+pub(super) const ACTING: [Reason; 5] = [
+    Reason::MissingGroupId,
+    Reason::GroupNotFound,
+    Reason::GroupDissolved,
+    Reason::NotGroupMember,
+    Reason::MemberNotActive,
+];
 
 /// The paths of groups as such.
 pub(super) fn paths(paths: &mut Paths) {
@@ -35,7 +40,7 @@ pub(super) fn paths(paths: &mut Paths) {
         POST "/group/create" create, "Makes a group; you own it."
             [InvalidParam BadGroupName BadGroupProfile UserNotFound TooManyUsers GroupFull]
         GET "/group/info" info, "Shows a group by its id or by its code; members see more."
-            [MissingGroupId GroupNotFound GroupDissolved]
+            [MissingGroupId GroupNotFound GroupDissolved MemberNotActive]
         GET "/group/joined" joined, "Lists the groups you are in." []
         PUT "/group/update" update, "Changes a group: what is given is taken, the rest stays. For owner and admins.",
             ACTING [InvalidParam BadGroupName BadGroupProfile NotGroupAdmin]
@@ -69,7 +74,7 @@ fn read_history(word: Option<&str>) -> Result<Option<History>, Reason> {
 #[schema(example = json!({ "name": "Friends", "member_ids": ["bob"] }))]
 struct CreateGroupBody {
     #[serde(default)]
-    #[schema(required, min_length = 1, max_length = 64)]
+    #[schema(required, min_length = 1, max_length = 128)]
     name: String,
     #[serde(default)]
     introduction: String,
@@ -79,6 +84,9 @@ struct CreateGroupBody {
     avatar: String,
     #[serde(default)]
     extra: String,
+    /// A number of your app's own.
+    #[serde(default)]
+    group_type: i32,
     #[serde(default)]
     member_ids: Vec<String>,
     /// How one comes in.
@@ -91,9 +99,9 @@ struct CreateGroupBody {
 
 impl CreateGroupBody {
     fn wanted(self) -> Result<Wanted, Reason> {
-        let Self { name, introduction, announcement, avatar, extra, .. } = self;
+        let Self { name, introduction, announcement, avatar, extra, group_type, .. } = self;
         Ok(Wanted {
-            profile: GroupProfile { name, introduction, announcement, avatar, extra },
+            profile: GroupProfile { name, introduction, announcement, avatar, extra, group_type },
             joining: read_joining(self.join_type.as_deref())?.unwrap_or_default(),
             history: read_history(self.history.as_deref())?.unwrap_or_default(),
             members: user_ids(&self.member_ids)?,
@@ -171,7 +179,7 @@ async fn joined(
 struct UpdateGroupBody {
     #[schema(value_type = String)]
     group_id: Option<String>,
-    #[schema(min_length = 1, max_length = 64)]
+    #[schema(min_length = 1, max_length = 128)]
     name: Option<String>,
     introduction: Option<String>,
     announcement: Option<String>,

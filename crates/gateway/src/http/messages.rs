@@ -52,17 +52,17 @@ pub(super) fn paths(paths: &mut Paths) {
     paths.group("Messages", "Saying something, taking it back, and reading what was said.");
     paths! { paths:
         POST "/msg/send" send, "Sends a message; it is on disk when this answers, and a retry gets the same answer.",
-            SENDING [NotGroupMember GroupSpeakMuted GroupMuted NotGroupAdmin]
+            SENDING [NotGroupMember MemberNotActive GroupSpeakMuted GroupMuted NotGroupAdmin]
         POST "/msg/send_without_mark_read" send_without_mark_read,
             "Sends a message and leaves unread what came before.",
-            SENDING [NotGroupMember GroupSpeakMuted GroupMuted NotGroupAdmin]
+            SENDING [NotGroupMember MemberNotActive GroupSpeakMuted GroupMuted NotGroupAdmin]
         POST "/system/send" system, "Says something with the operator's own voice.", SENDING []
         POST "/msg/recall" recall, "Takes a message back; its text is never served again."
             [BadServerMsgId MessageNotFound NotMessageSender RevokeTimeout]
         GET "/msg/pull" pull, "Reads a range of messages, oldest first." [ConversationNotFound]
         GET "/msg/max_seq" max_seq, "Tells where a conversation ends for you." [ConversationNotFound]
         GET "/msg/readers" readers, "Tells who has read a message."
-            [BadServerMsgId MessageNotFound NotGroupMember]
+            [BadServerMsgId MessageNotFound NotGroupMember MemberNotActive GroupDissolved]
         GET "/msg/mentions" mentioned, "Finds messages that speak to you in particular."
             [ConversationNotFound]
     }

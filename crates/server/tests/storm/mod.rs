@@ -88,7 +88,7 @@ impl Live {
         if let Some(place) = place {
             self.diary.saved.insert(client_id, place);
         } else {
-            assert_eq!(reason, "not_group_member");
+            assert!(matches!(reason, "not_group_member" | "member_not_active"), "{reason}");
             self.diary.refused.insert(client_id);
         }
     }
@@ -132,7 +132,7 @@ impl Live {
     pub(crate) async fn step(&mut self, dice: &mut Dice, client_id: String) {
         let may_reconnect = dice.below(2) == 0 && !self.is_constant();
         match dice.below(16) {
-            0 | 1 => self.ask("quit", json!({}), &["not_group_member"]).await,
+            0 | 1 => self.ask("quit", json!({}), &["not_group_member", "member_not_active"]).await,
             2..=5 => self.ask("join", json!({}), &["already_member"]).await,
             6 => self.acknowledge("delivered").await,
             7 => self.acknowledge("read").await,

@@ -241,6 +241,11 @@ impl Item {
                 let texts = texts.into_iter().chain([&profile.avatar, &profile.extra]);
                 1024 + texts.map(String::len).sum::<usize>() + group.admins.len() * 80
             }
+            Self::GroupMember { member, .. } => {
+                let profile = &member.profile;
+                256 + profile.nickname.len() + profile.avatar.len() + profile.extra.len()
+            }
+            Self::Member { settings, .. } => 256 + settings.extra.len(),
             Self::Request(request) => 256 + request.message.len(),
             Self::Change(_) => 1024,
             _ => 256,

@@ -173,7 +173,7 @@ pub(super) async fn group_with(
     let mut code = [b'a'; 8];
     code[..id.len().min(8)].copy_from_slice(&id.as_bytes()[..id.len().min(8)]);
     let new = NewGroup {
-        profile: GroupProfile { name: id.to_uppercase(), ..GroupProfile::default() },
+        profile: GroupProfile { name: id.to_uppercase(), group_type: 7, ..GroupProfile::default() },
         joining,
         history,
         members: people[1..].iter().copied().map(user).collect(),

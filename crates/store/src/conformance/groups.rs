@@ -4,8 +4,10 @@ use std::sync::Arc;
 
 use nexo_chat::Reason;
 use nexo_chat::ids::{Millis, Seq};
-use nexo_chat::membership::{GroupAct, GroupMember, History, JoinCode, Joining, Role};
-use nexo_chat::model::{ChangeKind, Content, Draft, Kept};
+use nexo_chat::membership::{
+    GroupAct, GroupMember, History, JoinCode, Joining, MemberProfile, MemberProfileChange, Role,
+};
+use nexo_chat::model::{ChangeKind, Content, CursorKind, Cursors, Draft, Kept};
 use nexo_chat::policy::recall::may_recall;
 use nexo_chat::rules::{GroupRules, Rules};
 use nexo_chat::store::{Appended, Asker, Limit, Order, RecallFacts};
@@ -55,6 +57,63 @@ pub(super) async fn pages(opener: Arc<dyn Opener>) {
     assert_eq!(page(Some("b"), 2).await, "cd");
     assert_eq!(page(Some("d"), 9).await, "e");
     assert_eq!(page(Some("e"), 9).await, "");
+}
+
+pub(super) async fn cursors(opener: Arc<dyn Opener>) {
+    let store = opener.open();
+    group(&store, "g", &["olga", "max", "mia"]).await;
+    for client_id in ["1", "2", "3"] {
+        say(&store, "olga", "g", client_id).await;
+    }
+    let at = group_id("g").conversation();
+    store.advance(&user("max"), &at, CursorKind::Read, Seq(2)).await.unwrap();
+    store.advance(&user("max"), &at, CursorKind::Delivered, Seq(3)).await.unwrap();
+    done(&store, "zoe", "g", join()).await;
+    let found = async |after: Option<&str>, limit| {
+        let after = after.map(user);
+        let found = store.group_cursors(&group_id("g"), after.as_ref(), limit).await.unwrap();
+        let shown = found.into_iter().map(|(member, cursors)| {
+            let Cursors { delivered, read } = cursors;
+            (member.user.as_str().to_owned(), member.came_after.0, delivered.0, read.0)
+        });
+        shown.collect::<Vec<_>>()
+    };
+    let all = [("max", 0, 3, 2), ("mia", 0, 0, 0), ("olga", 0, 3, 3), ("zoe", 3, 3, 3)];
+    let all = all.map(|(name, after, delivered, read)| (name.to_owned(), after, delivered, read));
+    assert_eq!(found(None, 9).await, all);
+    assert_eq!(found(Some("max"), 2).await, all[1..3]);
+    done(&store, "mia", "g", GroupAct::Leave).await;
+    assert_eq!(found(Some("max"), 1).await, all[2..3]);
+    assert_eq!(store.group_cursors(&group_id("h"), None, 9).await.unwrap(), []);
+    done(&store, "olga", "g", GroupAct::Dissolve).await;
+    assert_eq!(found(None, 9).await, []);
+}
+
+pub(super) async fn profiles(opener: Arc<dyn Opener>) {
+    let store = opener.open();
+    let ear = Arc::new(Ear::default());
+    store.on_commit(Arc::clone(&ear) as _);
+    let made = group(&store, "g", &["olga", "max"]).await;
+    assert_eq!(made.group.profile.group_type, 7);
+    let change = MemberProfileChange {
+        nickname: Some("小明".into()),
+        extra: Some("{}".into()),
+        ..MemberProfileChange::default()
+    };
+    let set = done(&store, "max", "g", GroupAct::SetProfile(change.clone())).await;
+    assert_eq!(set.changes[0].kind, ChangeKind::MemberUpdated(change.clone()));
+    assert_eq!(ear.changes()[1..], set.changes[..]);
+    let avatar = MemberProfileChange { avatar: Some("a".into()), ..MemberProfileChange::default() };
+    done(&store, "max", "g", GroupAct::SetProfile(avatar)).await;
+    // What others do to them leaves it as it is.
+    done(&store, "olga", "g", GroupAct::Mute(user("max"), NOW.plus(9))).await;
+    let max = store.group_member(&group_id("g"), &user("max")).await.unwrap().unwrap();
+    let seen = MemberProfile { nickname: "小明".into(), avatar: "a".into(), extra: "{}".into() };
+    assert_eq!((&max.profile, max.muted_until), (&seen, NOW.plus(9)));
+    let listed = store.group_members(&group_id("g"), None, 9).await.unwrap();
+    assert_eq!((&listed[0], &listed[1].profile), (&max, &MemberProfile::default()));
+    let changes = store.changes(&group_id("g").conversation(), Seq(1), 1).await.unwrap();
+    assert_eq!(changes, set.changes);
 }
 
 pub(super) async fn codes(opener: Arc<dyn Opener>) {
@@ -165,7 +224,9 @@ pub(super) async fn may_speak(opener: Arc<dyn Opener>) {
     let refused = append(&store, Draft { content: to_all, ..to_group("mia", "g", "7") }).await;
     assert_eq!(refused.unwrap(), Appended::Refused(Reason::NotGroupAdmin));
     done(&store, "olga", "g", GroupAct::Kick(user("mia"))).await;
-    check("mia", "g", "8", Reason::NotGroupMember).await;
+    check("mia", "g", "8", Reason::MemberNotActive).await;
+    let left = act(&store, "mia", "g", GroupAct::Leave).await.unwrap();
+    assert_eq!(left, Err(Reason::MemberNotActive), "who was in is told so");
     done(&store, "olga", "g", GroupAct::Dissolve).await;
     check("olga", "g", "9", Reason::GroupDissolved).await;
     let conversation = group_id("g").conversation();

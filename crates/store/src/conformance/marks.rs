@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use nexo_chat::ids::{Millis, Seq};
 use nexo_chat::model::{
-    Content, CursorKind, Draft, Message, Receive, ReplyTo, Settings, SettingsChange,
+    Content, CursorKind, Draft, Hidden, Hiding, Message, Receive, ReplyTo, Settings, SettingsChange,
 };
 use nexo_chat::store::{Appended, Store};
 
 use super::Opener;
 use super::given::{
-    all, append, draft, group, group_id, in_group, pair, send, standing, to_group, user,
+    NOW, all, append, draft, group, group_id, in_group, pair, send, standing, to_group, user,
 };
 
 async fn quietly(store: &Arc<dyn Store>, from: &str, to: &str, client_id: &str) {
@@ -98,13 +98,25 @@ pub(super) async fn settings(opener: Arc<dyn Opener>) {
     let store = opener.open();
     send(&store, "alice", "bob", "m").await;
     let (alice, conversation) = (user("alice"), pair("alice", "bob"));
-    let pin = SettingsChange { pinned: Some(true), receive: None };
-    let now = store.update_settings(&alice, &conversation, pin).await.unwrap();
-    assert_eq!(now, Some(Settings { pinned: true, receive: Receive::Normal }));
-    let block = SettingsChange { pinned: None, receive: Some(Receive::Blocked) };
-    let now = store.update_settings(&alice, &conversation, block).await.unwrap();
-    assert_eq!(now, Some(Settings { pinned: true, receive: Receive::Blocked }));
-    assert_eq!(standing(&store, "alice", "bob").await.settings, now.unwrap());
+    let change = SettingsChange::default;
+    let pin = SettingsChange { pinned: Some(true), ..change() };
+    let now = store.update_settings(&alice, &conversation, pin.clone()).await.unwrap();
+    assert_eq!(now, Some(Settings { pinned: true, ..Settings::default() }));
+    let block = SettingsChange { receive: Some(Receive::Blocked), ..change() };
+    let now = store.update_settings(&alice, &conversation, block).await.unwrap().unwrap();
+    let blocked = Settings { pinned: true, receive: Receive::Blocked, ..Settings::default() };
+    assert_eq!(now, blocked);
+    let hidden = Hidden { seq: Seq(1), since: Millis(0) };
+    let extra = Some("{\"colour\":\"红\"}".to_owned());
+    let hide =
+        SettingsChange { hiding: Some(Hiding::Hide(hidden)), extra: extra.clone(), ..change() };
+    let now = store.update_settings(&alice, &conversation, hide).await.unwrap().unwrap();
+    assert_eq!(now, Settings { hidden: Some(hidden), extra: extra.unwrap(), ..blocked.clone() });
+    assert_eq!(standing(&store, "alice", "bob").await.settings, now);
+    let plain = Some(String::new());
+    let show = SettingsChange { hiding: Some(Hiding::Show), extra: plain, ..change() };
+    let now = store.update_settings(&alice, &conversation, show).await.unwrap();
+    assert_eq!(now, Some(blocked));
     assert_eq!(standing(&store, "bob", "alice").await.settings, Settings::default());
     let carol = store.update_settings(&user("carol"), &conversation, pin).await.unwrap();
     assert_eq!(carol, None);
@@ -124,7 +136,12 @@ pub(super) async fn survive_crash(opener: Arc<dyn Opener>) {
     speak(&store, "max", "1", Content { mentions: vec![user("olga")], ..Content::text("x") }).await;
     let quiet = Draft { marks_read: false, ..to_group("olga", "g", "2") };
     append(&store, quiet).await.unwrap();
-    let change = SettingsChange { pinned: Some(true), receive: Some(Receive::Silent) };
+    let change = SettingsChange {
+        pinned: Some(true),
+        receive: Some(Receive::Silent),
+        hiding: Some(Hiding::Hide(Hidden { seq: Seq(2), since: NOW })),
+        extra: Some("mine".into()),
+    };
     let conversation = group_id("g").conversation();
     store.update_settings(&user("olga"), &conversation, change).await.unwrap();
     let before = in_group(&store, "olga", "g").await;

@@ -105,6 +105,8 @@ pub const CASES: &[Case] = &[
     case("somebody_was_last_seen", |o| Box::pin(marks::last_seen(o))),
     case("a_group_begins_with_its_people", |o| Box::pin(groups::begins(o))),
     case("members_come_in_pages_by_id", |o| Box::pin(groups::pages(o))),
+    case("a_groups_cursors_are_read_together", |o| Box::pin(groups::cursors(o))),
+    case("a_member_is_seen_as_they_like", |o| Box::pin(groups::profiles(o))),
     case("a_code_leads_to_one_group", |o| Box::pin(groups::codes(o))),
     case("a_wish_to_join_waits_until_it_is_settled", |o| Box::pin(groups::wishes(o))),
     case("a_refused_act_changes_nothing", |o| Box::pin(groups::refused(o))),

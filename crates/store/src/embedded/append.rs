@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use nexo_chat::ids::{Seq, UserId};
+use nexo_chat::membership::Belonging;
 use nexo_chat::model::{Draft, Fingerprint, Kept, Message, Window};
 use nexo_chat::policy::group::may_speak;
 use nexo_chat::store::Appended;
@@ -35,7 +36,10 @@ pub(crate) fn append(pending: &mut Pending<'_>, prepared: Prepared) -> Result<Ap
     if let Some(group) = draft.conversation.group() {
         let member = groups::current_member(pending, &group, &draft.sender)?;
         let group = groups::current(pending, &group)?;
-        if let Err(reason) = may_speak(group.as_deref(), member.as_deref(), &draft) {
+        let was_in =
+            member.is_some() || groups::was_in(pending, &draft.sender, &draft.conversation)?;
+        let sender = Belonging::new(member.as_deref(), was_in);
+        if let Err(reason) = may_speak(group.as_deref(), sender, &draft) {
             return Ok(Appended::Refused(reason));
         }
         members = group.map_or(0, |group| group.members);

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use nexo_chat::ids::{ConversationId, MessageId, Millis, Seq, UserId};
-use nexo_chat::membership::{GroupChange, Role};
+use nexo_chat::membership::{GroupChange, MemberProfileChange, Role};
 use nexo_chat::model::{Change, ChangeKind};
 
 use super::group_record::{GroupChangeRecord, role, role_number};
@@ -21,17 +21,38 @@ pub(crate) struct ChangeRecord<'a> {
 /// New kinds are added at the end: the place is what is written.
 #[derive(Serialize, Deserialize)]
 enum KindRecord<'a> {
-    Recalled { message: [u8; 16], seq: u64, sender: &'a str },
-    Joined { users: Vec<&'a str>, from: u64 },
+    Recalled {
+        message: [u8; 16],
+        seq: u64,
+        sender: &'a str,
+    },
+    Joined {
+        users: Vec<&'a str>,
+        from: u64,
+    },
     Left,
-    Kicked { user: &'a str },
-    Role { user: &'a str, role: u8 },
-    Owner { user: &'a str },
+    Kicked {
+        user: &'a str,
+    },
+    Role {
+        user: &'a str,
+        role: u8,
+    },
+    Owner {
+        user: &'a str,
+    },
     Updated(#[serde(borrow)] GroupChangeRecord<'a>),
-    Muted { user: &'a str, until: u64 },
-    AllMuted { on: bool },
+    Muted {
+        user: &'a str,
+        until: u64,
+    },
+    AllMuted {
+        on: bool,
+    },
     Dissolved,
     Dismissed,
+    /// Nickname, avatar, extra.
+    MemberUpdated(#[serde(borrow)] [Option<&'a str>; 3]),
 }
 
 impl<'a> From<&'a Change> for ChangeRecord<'a> {
@@ -57,6 +78,9 @@ impl<'a> From<&'a Change> for ChangeRecord<'a> {
             ChangeKind::AllMuted { on } => KindRecord::AllMuted { on: *on },
             ChangeKind::Dissolved => KindRecord::Dissolved,
             ChangeKind::Dismissed => KindRecord::Dismissed,
+            ChangeKind::MemberUpdated(MemberProfileChange { nickname, avatar, extra }) => {
+                KindRecord::MemberUpdated([nickname, avatar, extra].map(Option::as_deref))
+            }
         };
         Self { by: change.by.as_str(), at: change.at.0, kind }
     }
@@ -89,6 +113,10 @@ impl KindRecord<'_> {
             Self::AllMuted { on } => ChangeKind::AllMuted { on: *on },
             Self::Dissolved => ChangeKind::Dissolved,
             Self::Dismissed => ChangeKind::Dismissed,
+            Self::MemberUpdated(fields) => {
+                let [nickname, avatar, extra] = fields.map(|field| field.map(str::to_owned));
+                ChangeKind::MemberUpdated(MemberProfileChange { nickname, avatar, extra })
+            }
         })
     }
 }

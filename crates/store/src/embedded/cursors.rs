@@ -29,7 +29,7 @@ pub(crate) struct Sent {
 }
 
 /// A member of a conversation.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Member {
     pub(crate) window: Window,
     pub(crate) progress: Progress,
@@ -39,7 +39,7 @@ pub(crate) struct Member {
 }
 
 /// What may become of a member beside moving cursors.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum MemberChange {
     Joined(Window, Progress),
     Left(Window),
@@ -87,7 +87,7 @@ impl Members {
 
     /// A member, if there is such a member.
     pub(crate) fn get(&self, engine: &Engine, place: &Place) -> Result<Option<Member>, Fault> {
-        self.with(engine, place, |member| *member)
+        self.with(engine, place, |member| member.clone())
     }
 
     /// Moves a cursor forward, at most to what the member can see.
@@ -204,7 +204,7 @@ fn load(engine: &Engine, place: &Place) -> Result<Option<Member>, Fault> {
     };
     let settings = match engine.get(Space::Settings, &key)? {
         Some(bytes) => {
-            record::decode::<SettingsRecord>(Space::Settings, &key, &bytes)?.settings()?
+            record::decode::<SettingsRecord<'_>>(Space::Settings, &key, &bytes)?.settings()?
         }
         None => Settings::default(),
     };

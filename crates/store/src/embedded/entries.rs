@@ -101,7 +101,7 @@ fn entries(item: &Item, put: &mut Put<'_>) -> Result<(), Fault> {
             if *settings == Settings::default() {
                 return Ok(());
             }
-            write(put, Space::Settings, &key, &SettingsRecord::from(*settings))
+            write(put, Space::Settings, &key, &SettingsRecord::from(settings))
         }
         Item::Quiet { user, conversation, seq, total } => {
             write(put, Space::Quiet, &keys::marked(user.as_str(), conversation, *seq), total)

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use nexo_chat::ids::{GroupId, Millis, Seq, UserId};
 use nexo_chat::membership::{
     Ended, Group, GroupChange, GroupMember, GroupProfile, History, JoinCode, JoinRequest, Joining,
-    Role,
+    MemberProfile, Role,
 };
 
 use super::keys::Space;
@@ -32,11 +32,14 @@ pub(crate) struct GroupRecord<'a> {
     updated_at: u64,
     /// Whether it was dismissed, and where everybody's window ends.
     ended: Option<(bool, EdgeRecord)>,
+    /// Since version 2.
+    group_type: i32,
 }
 
 impl<'a> From<&'a Group> for GroupRecord<'a> {
     fn from(group: &'a Group) -> Self {
-        let GroupProfile { name, introduction, announcement, avatar, extra } = &group.profile;
+        let GroupProfile { name, introduction, announcement, avatar, extra, group_type } =
+            &group.profile;
         Self {
             profile: [name, introduction, announcement, avatar, extra],
             creator: group.creator.as_str(),
@@ -52,6 +55,7 @@ impl<'a> From<&'a Group> for GroupRecord<'a> {
             created_at: group.created_at.0,
             updated_at: group.updated_at.0,
             ended: group.ended.map(|ended| (ended.is_dismissed, ended.edge.into())),
+            group_type: *group_type,
         }
     }
 }
@@ -61,9 +65,10 @@ impl GroupRecord<'_> {
         let [name, introduction, announcement, avatar, extra] = self.profile.map(str::to_owned);
         let admins: Result<_, _> = self.admins.iter().map(|id| user_id(id)).collect();
         let code = JoinCode::parse(self.code);
+        let group_type = self.group_type;
         Ok(Group {
             id: id.clone(),
-            profile: GroupProfile { name, introduction, announcement, avatar, extra },
+            profile: GroupProfile { name, introduction, announcement, avatar, extra, group_type },
             creator: user_id(self.creator)?,
             owner: user_id(self.owner)?,
             admins: admins?,
@@ -89,6 +94,9 @@ pub(crate) struct GroupMemberRecord<'a> {
     #[serde(borrow)]
     inviter: Option<&'a str>,
     muted_until: u64,
+    /// Since version 2: nickname, avatar, extra.
+    #[serde(borrow)]
+    profile: [&'a str; 3],
 }
 
 impl<'a> From<&'a GroupMember> for GroupMemberRecord<'a> {
@@ -99,12 +107,14 @@ impl<'a> From<&'a GroupMember> for GroupMemberRecord<'a> {
             came_after: member.came_after.0,
             inviter: member.inviter.as_ref().map(UserId::as_str),
             muted_until: member.muted_until.0,
+            profile: [&member.profile.nickname, &member.profile.avatar, &member.profile.extra],
         }
     }
 }
 
 impl GroupMemberRecord<'_> {
     pub(crate) fn member(&self, user: UserId) -> Result<GroupMember, Fault> {
+        let [nickname, avatar, extra] = self.profile.map(str::to_owned);
         Ok(GroupMember {
             user,
             joined_at: Millis(self.joined_at),
@@ -112,6 +122,7 @@ impl GroupMemberRecord<'_> {
             came_after: Seq(self.came_after),
             inviter: self.inviter.map(user_id).transpose()?,
             muted_until: Millis(self.muted_until),
+            profile: MemberProfile { nickname, avatar, extra },
         })
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use nexo_chat::Reason;
 use nexo_chat::ids::{ConversationId, GroupId, Millis, UserId};
 use nexo_chat::membership::{Decision, Group, GroupFacts, GroupMember, JoinCode, JoinRequest};
-use nexo_chat::model::{Edge, Window};
+use nexo_chat::model::{Cursors, Edge, Window};
 use nexo_chat::progress::Progress;
 use nexo_chat::store::{About, Asker, Decide, Decided, Order};
 
@@ -70,6 +70,22 @@ pub(crate) fn members(
     page(core, Space::GroupMembers, group, after, limit, |key, bytes, user| {
         record::decode::<GroupMemberRecord<'_>>(Space::GroupMembers, key, bytes)?.member(user)
     })
+}
+
+/// The same with how far each has come, which memory knows.
+pub(crate) fn cursors(
+    core: &Core,
+    group: &GroupId,
+    after: Option<&UserId>,
+    limit: usize,
+) -> Result<Vec<(GroupMember, Cursors)>, Fault> {
+    let mut found = Vec::new();
+    for member in members(core, group, after, limit)? {
+        let place = (member.user.clone(), group.conversation());
+        let known = core.members.get(&core.engine, &place)?;
+        found.push((member, known.map(|known| known.progress.cursors).unwrap_or_default()));
+    }
+    Ok(found)
 }
 
 /// Which of these people a user knows.
@@ -161,6 +177,15 @@ pub(crate) fn current_member(
     }
 }
 
+/// Whether somebody is or ever was in a conversation.
+pub(crate) fn was_in(
+    pending: &mut Pending<'_>,
+    user: &UserId,
+    conversation: &ConversationId,
+) -> Result<bool, Fault> {
+    Ok(pending.get(Space::Members, &keys::member(user, conversation))?.is_some())
+}
+
 /// Decides about a group and adds what becomes of it to the batch.
 pub(crate) fn change(
     pending: &mut Pending<'_>,
@@ -245,9 +270,10 @@ fn facts(
         Some(code) => pending.get(Space::Codes, code)?.is_some(),
         None => false,
     };
+    let was_in = was_in(pending, &asker.user, &id.conversation())?;
     let Head { seq: head, change_seq, .. } = pending.head(&id.conversation())?;
     let group = group.map(|group| Group::clone(&group));
-    Ok(GroupFacts { group, members, requests, mutes, code_is_taken, head, change_seq })
+    Ok(GroupFacts { group, members, was_in, requests, mutes, code_is_taken, head, change_seq })
 }
 
 /// Writes a group that changed, and the code that leads to it.

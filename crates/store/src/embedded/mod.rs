@@ -73,8 +73,8 @@ use nexo_chat::Reason;
 use nexo_chat::ids::{ConversationId, FoldedId, GroupId, LoginId, MessageId, Millis, Seq, UserId};
 use nexo_chat::membership::{Group, GroupMember, JoinCode, JoinRequest};
 use nexo_chat::model::{
-    Change, CursorKind, Draft, Login, Message, ProfileChange, ResetCode, Settings, SettingsChange,
-    Standing, User,
+    Change, CursorKind, Cursors, Draft, Login, Message, ProfileChange, ResetCode, Settings,
+    SettingsChange, Standing, User,
 };
 use nexo_chat::policy::send::Permit;
 use nexo_chat::store::{
@@ -352,6 +352,16 @@ impl Store for Embedded {
     ) -> Stored<'_, Vec<GroupMember>> {
         let (group, after) = (group.clone(), after.cloned());
         self.scan(move |core| groups::members(core, &group, after.as_ref(), limit))
+    }
+
+    fn group_cursors(
+        &self,
+        group: &GroupId,
+        after: Option<&UserId>,
+        limit: usize,
+    ) -> Stored<'_, Vec<(GroupMember, Cursors)>> {
+        let (group, after) = (group.clone(), after.cloned());
+        self.scan(move |core| groups::cursors(core, &group, after.as_ref(), limit))
     }
 
     fn acquainted(&self, user: &UserId, others: Vec<UserId>) -> Stored<'_, Vec<bool>> {

@@ -121,6 +121,7 @@ fn look(core: &Core, place: &Place) -> Result<Option<(Standing, Window)>, Fault>
         max_seq: head.seq.max(delivered).max(read),
         change_seq: head.change_seq,
         newest_at: head.sent_at,
+        has_ended: ended.is_some(),
     };
     if member.progress.quiet > standing.read_from() {
         let above = standing.read_from().next()..=standing.visible_max();

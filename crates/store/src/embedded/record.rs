@@ -15,8 +15,8 @@ use nexo_chat::ids::{
     ClientMsgId, ConversationId, LoginId, MessageId, Millis, Platform, Seq, UserId,
 };
 use nexo_chat::model::{
-    Content, ContentKind, Cursors, Edge, Fingerprint, Login, Message, Profile, Recall, Receive,
-    ReplyTo, ResetCode, Settings, User, Window,
+    Content, ContentKind, Cursors, Edge, Fingerprint, Hidden, Login, Message, Profile, Recall,
+    Receive, ReplyTo, ResetCode, Settings, User, Window,
 };
 use nexo_chat::progress::Progress;
 
@@ -236,24 +236,28 @@ impl From<EdgeRecord> for Edge {
 }
 
 #[derive(Serialize, Deserialize)]
-pub(crate) struct SettingsRecord {
+pub(crate) struct SettingsRecord<'a> {
     pinned: bool,
     /// 0 normal, 1 silent, 2 blocked.
     receive: u8,
+    /// Since version 2: up to which message, and in which window.
+    hidden: Option<(u64, u64)>,
+    extra: &'a str,
 }
 
-impl From<Settings> for SettingsRecord {
-    fn from(settings: Settings) -> Self {
+impl<'a> From<&'a Settings> for SettingsRecord<'a> {
+    fn from(settings: &'a Settings) -> Self {
         let receive = match settings.receive {
             Receive::Normal => 0,
             Receive::Silent => 1,
             Receive::Blocked => 2,
         };
-        Self { pinned: settings.pinned, receive }
+        let hidden = settings.hidden.map(|hidden| (hidden.seq.0, hidden.since.0));
+        Self { pinned: settings.pinned, receive, hidden, extra: &settings.extra }
     }
 }
 
-impl SettingsRecord {
+impl SettingsRecord<'_> {
     pub(crate) fn settings(&self) -> Result<Settings, Fault> {
         let receive = match self.receive {
             0 => Receive::Normal,
@@ -261,7 +265,13 @@ impl SettingsRecord {
             2 => Receive::Blocked,
             _ => return Err(impossible(Space::Settings, "an unknown receive option")),
         };
-        Ok(Settings { pinned: self.pinned, receive })
+        let hidden = |(seq, since)| Hidden { seq: Seq(seq), since: Millis(since) };
+        Ok(Settings {
+            pinned: self.pinned,
+            receive,
+            hidden: self.hidden.map(hidden),
+            extra: self.extra.to_owned(),
+        })
     }
 }
 

@@ -20,15 +20,16 @@ pub(crate) fn update(
     }
     let before = match pending.get(Space::Settings, &key)? {
         Some(bytes) => {
-            record::decode::<SettingsRecord>(Space::Settings, &key, &bytes)?.settings()?
+            record::decode::<SettingsRecord<'_>>(Space::Settings, &key, &bytes)?.settings()?
         }
         None => Settings::default(),
     };
     let settings = before.with(change);
-    pending.set(Space::Settings, key, &SettingsRecord::from(settings))?;
+    pending.set(Space::Settings, key, &SettingsRecord::from(&settings))?;
     let (user, conversation) = place.clone();
     let decided = pending.decided();
-    decided.members.push((place, MemberChange::Chose(settings)));
-    decided.kept.push(Kept::Chose { user, conversation, settings });
+    decided.members.push((place, MemberChange::Chose(settings.clone())));
+    let chose = Kept::Chose { user, conversation, settings: settings.clone() };
+    decided.kept.push(chose);
     Ok(Some(settings))
 }

@@ -33,6 +33,7 @@ impl State {
         let mut facts = GroupFacts {
             group: self.groups.get(id).map(|group| (**group).clone()),
             members: BTreeMap::new(),
+            was_in: self.members.contains_key(&(asker.user.clone(), conversation.clone())),
             requests: BTreeMap::new(),
             mutes: BTreeMap::new(),
             code_is_taken: about.code.is_some_and(|code| self.codes.contains_key(&code)),

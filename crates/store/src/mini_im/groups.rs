@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use nexo_chat::ids::{GroupId, Millis, Seq, UserId};
 use nexo_chat::membership::{
-    Group, GroupMember, GroupProfile, History, JoinCode, JoinRequest, Joining,
+    Group, GroupMember, GroupProfile, History, JoinCode, JoinRequest, Joining, MemberProfile,
 };
 use nexo_chat::model::Window;
 use nexo_chat::store::StoreError;
@@ -142,6 +142,7 @@ impl Reader {
                 came_after: talk.newest_at(it.joined_at),
                 inviter: None,
                 muted_until: it.muted_until,
+                profile: MemberProfile::default(),
             };
             self.give(Item::GroupMember { group: row.id.clone(), member }).await?;
         }

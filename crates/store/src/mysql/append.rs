@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use mysql_async::Value;
 use nexo_chat::ids::{ConversationId, GroupId, MessageId, Millis, Seq, UserId};
-use nexo_chat::membership::{Group, GroupMember};
+use nexo_chat::membership::{Belonging, Group, GroupMember};
 use nexo_chat::model::{Draft, Fingerprint, Kept, Message};
 use nexo_chat::policy::group::may_speak;
 use nexo_chat::store::Appended;
@@ -49,6 +49,8 @@ struct Facts {
     messages: HashMap<MessageId, (Arc<Message>, Fingerprint)>,
     groups: HashMap<GroupId, Arc<Group>>,
     group_members: HashMap<(GroupId, UserId), GroupMember>,
+    /// Senders who are in a group no more.
+    former: BTreeSet<Place>,
     quiet: HashMap<Place, u64>,
 }
 
@@ -202,6 +204,9 @@ async fn gather_groups(
     }
     facts.groups = groups::load(act, &ids).await?;
     facts.group_members = groups::load_members(act, &senders).await?;
+    senders.retain(|sender| !facts.group_members.contains_key(sender));
+    let strangers = senders.into_iter().map(|(group, user)| (user, group.conversation()));
+    facts.former = cursors::are_there(act, &strangers.collect()).await?;
     Ok(())
 }
 
@@ -219,7 +224,8 @@ impl Facts {
         if let Some(id) = draft.conversation.group() {
             let group = self.groups.get(&id).map(|group| &**group);
             let member = self.group_members.get(&(id, draft.sender.clone()));
-            if let Err(reason) = may_speak(group, member, draft) {
+            let was_in = self.former.contains(&(draft.sender.clone(), draft.conversation.clone()));
+            if let Err(reason) = may_speak(group, Belonging::new(member, was_in), draft) {
                 return Appended::Refused(reason);
             }
             members = group.map_or(0, |group| group.members);

@@ -23,6 +23,22 @@ pub(crate) type Place = (UserId, ConversationId);
 pub(crate) const MEMBER: &str = "user_id, conversation_id, min_seq, min_change_seq, since, \
      end_seq, end_change_seq, end_at, delivered_seq, read_seq, own_first, own_last, quiet_seq";
 
+/// Those of these places that are there.
+pub(crate) async fn are_there(
+    act: &mut Act,
+    places: &BTreeSet<Place>,
+) -> Result<BTreeSet<Place>, Fault> {
+    let keys: Vec<_> =
+        places.iter().map(|(user, at)| values![user.as_str(), at.as_str()]).collect();
+    let sql = "SELECT user_id, conversation_id FROM members \
+         WHERE (user_id, conversation_id) IN {}";
+    let rows = act.look(sql, &keys).await?.into_iter().map(|row| {
+        let mut fields = Fields::from(row);
+        Ok((fields.user()?, fields.conversation()?))
+    });
+    rows.collect()
+}
+
 /// The places that are there, locked in the order of their keys.
 pub(crate) async fn lock(
     act: &mut Act,

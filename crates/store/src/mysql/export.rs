@@ -115,7 +115,7 @@ fn tables() -> Vec<Table> {
         "refresh_hashes r JOIN logins l ON l.id = r.login_id AND r.generation < l.generation";
     let member = format!("group_id, {}", groups::MEMBER);
     let change = format!("conversation_id, {CHANGE}");
-    let place = format!("{}, pinned, receive", cursors::MEMBER);
+    let place = format!("{}, {}", cursors::MEMBER, row::SETTINGS);
     vec![
         table(USER, "users", &["id"], |row| row::user(row).map(Item::User)),
         table("user_id, at", "last_seen", &["user_id"], seen),

@@ -105,7 +105,10 @@ async fn facts(
         let sql = "SELECT 1 FROM join_codes WHERE code = ?";
         code_is_taken = !act.rows(sql, values![code.as_str()]).await?.is_empty();
     }
-    Ok(GroupFacts { group, members, requests, mutes, code_is_taken, head, change_seq })
+    let asking = (asker.user.clone(), conversation);
+    let was_in = members.contains_key(&asker.user)
+        || cursors::are_there(act, &[asking.clone()].into()).await?.contains(&asking);
+    Ok(GroupFacts { group, members, was_in, requests, mutes, code_is_taken, head, change_seq })
 }
 
 async fn write(
@@ -140,7 +143,8 @@ async fn write(
         "INSERT INTO group_members (group_id, {MEMBER}) VALUES {{}} ON DUPLICATE KEY UPDATE \
          joined_at = VALUES(joined_at), join_seq = VALUES(join_seq), \
          came_after = VALUES(came_after), inviter = VALUES(inviter), \
-         muted_until = VALUES(muted_until)",
+         muted_until = VALUES(muted_until), nickname = VALUES(nickname), \
+         avatar = VALUES(avatar), extra = VALUES(extra)",
     );
     act.write(&sql, rows).await?;
     let rows = asked

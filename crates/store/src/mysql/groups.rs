@@ -6,8 +6,9 @@ use std::sync::Arc;
 use mysql_async::{Row, Value};
 use nexo_chat::ids::{ConversationId, GroupId, UserId};
 use nexo_chat::membership::{
-    Ended, Group, GroupMember, GroupProfile, History, JoinCode, JoinRequest, Joining,
+    Ended, Group, GroupMember, GroupProfile, History, JoinCode, JoinRequest, Joining, MemberProfile,
 };
+use nexo_chat::model::Cursors;
 use nexo_chat::store::StoreError;
 
 use super::act::Act;
@@ -19,18 +20,19 @@ use super::sql::{looking, values};
 /// The columns of [`group`].
 pub(crate) const GROUP: &str = "SELECT g.id, g.name, g.introduction, g.announcement, g.avatar, \
      g.extra, g.creator, g.owner, g.admins, g.joining, g.history, g.is_muted, g.members, g.requests, \
-     g.code, g.code_at, g.created_at, g.updated_at, g.is_dismissed, c.end_seq, c.end_change_seq, \
-     c.end_at FROM chat_groups g JOIN conversations c ON c.id = CONCAT('sg_', g.id)";
+     g.code, g.code_at, g.created_at, g.updated_at, g.group_type, g.is_dismissed, c.end_seq, \
+     c.end_change_seq, c.end_at FROM chat_groups g JOIN conversations c ON c.id = CONCAT('sg_', g.id)";
 
 pub(crate) fn group(row: Row) -> Result<Group, Fault> {
     let mut fields = Fields::from(row);
     let id = fields.group()?;
-    let profile = GroupProfile {
+    let mut profile = GroupProfile {
         name: fields.text()?,
         introduction: fields.text()?,
         announcement: fields.text()?,
         avatar: fields.text()?,
         extra: fields.text()?,
+        group_type: 0,
     };
     let (creator, owner) = (fields.user()?, fields.user()?);
     let admins = serde_json::from_slice(&fields.bytes()?);
@@ -49,6 +51,7 @@ pub(crate) fn group(row: Row) -> Result<Group, Fault> {
     let (is_muted, members, requests) = (fields.bool()?, fields.u32()?, fields.u32()?);
     let code = JoinCode::parse(&fields.text()?).ok_or_else(|| damaged("not a join code"))?;
     let (code_at, created_at, updated_at) = (fields.millis()?, fields.millis()?, fields.millis()?);
+    profile.group_type = fields.i32()?;
     let is_dismissed = fields.bool()?;
     let ended = fields.edge()?.map(|edge| Ended { is_dismissed, edge });
     Ok(Group {
@@ -73,10 +76,11 @@ pub(crate) fn group(row: Row) -> Result<Group, Fault> {
 /// The columns of [`group_values`].
 pub(crate) const GROUP_COLUMNS: &str = "id, name, introduction, announcement, avatar, extra, \
      creator, owner, admins, joining, history, is_muted, members, requests, code, code_at, \
-     created_at, updated_at, is_dismissed";
+     created_at, updated_at, group_type, is_dismissed";
 
 pub(crate) fn group_values(group: &Group) -> Vec<Value> {
-    let GroupProfile { name, introduction, announcement, avatar, extra } = &group.profile;
+    let GroupProfile { name, introduction, announcement, avatar, extra, group_type } =
+        &group.profile;
     let joining = match group.joining {
         Joining::Open => 0,
         Joining::Approval => 1,
@@ -105,12 +109,14 @@ pub(crate) fn group_values(group: &Group) -> Vec<Value> {
         group.code_at.0,
         group.created_at.0,
         group.updated_at.0,
+        *group_type,
         group.ended.is_some_and(|ended| ended.is_dismissed),
     ]
 }
 
 /// The columns of [`member`], beside the group.
-pub(crate) const MEMBER: &str = "user_id, joined_at, join_seq, came_after, inviter, muted_until";
+pub(crate) const MEMBER: &str = "user_id, joined_at, join_seq, came_after, inviter, muted_until, \
+     nickname, avatar, extra";
 
 pub(crate) fn member(fields: &mut Fields) -> Result<GroupMember, Fault> {
     Ok(GroupMember {
@@ -120,6 +126,11 @@ pub(crate) fn member(fields: &mut Fields) -> Result<GroupMember, Fault> {
         came_after: fields.seq()?,
         inviter: fields.maybe_user()?,
         muted_until: fields.millis()?,
+        profile: MemberProfile {
+            nickname: fields.maybe_text()?,
+            avatar: fields.maybe_text()?,
+            extra: fields.maybe_text()?,
+        },
     })
 }
 
@@ -132,6 +143,9 @@ pub(crate) fn member_values(group: &GroupId, member: &GroupMember) -> Vec<Value>
         member.came_after.0,
         member.inviter.as_ref().map(UserId::as_str),
         member.muted_until.0,
+        row::maybe(&member.profile.nickname),
+        row::maybe(&member.profile.avatar),
+        row::maybe(&member.profile.extra),
     ]
 }
 
@@ -206,6 +220,31 @@ pub(crate) async fn members(
     let rows = core.rows(&sql, values![group.as_str(), after, limit as u64]).await?;
     let members = rows.into_iter().map(|row| member(&mut Fields::from(row)));
     Ok(members.collect::<Result<_, Fault>>()?)
+}
+
+/// The same with how far each has come, in one statement.
+pub(crate) async fn cursors(
+    core: &Core,
+    group: &GroupId,
+    after: Option<&UserId>,
+    limit: usize,
+) -> Result<Vec<(GroupMember, Cursors)>, StoreError> {
+    let after = after.map_or("", UserId::as_str);
+    let columns: Vec<String> = MEMBER.split(", ").map(|column| format!("m.{column}")).collect();
+    let sql = format!(
+        "SELECT {}, p.delivered_seq, p.read_seq FROM group_members m \
+         JOIN conversations c ON c.id = CONCAT('sg_', m.group_id) AND c.end_at IS NULL \
+         JOIN members p ON p.user_id = m.user_id AND p.conversation_id = c.id \
+         WHERE m.group_id = ? AND m.user_id > ? ORDER BY m.user_id LIMIT ?",
+        columns.join(", "),
+    );
+    let rows = core.rows(&sql, values![group.as_str(), after, limit as u64]).await?;
+    let found = rows.into_iter().map(|row| {
+        let mut fields = Fields::from(row);
+        let member = member(&mut fields)?;
+        Ok((member, Cursors { delivered: fields.seq()?, read: fields.seq()? }))
+    });
+    Ok(found.collect::<Result<_, Fault>>()?)
 }
 
 /// A page of those who want in.

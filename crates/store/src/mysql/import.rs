@@ -95,7 +95,7 @@ fn tables() -> [(&'static str, String); 15] {
         ("join_requests", "group_id, user_id, message, at".to_owned()),
         ("messages", MESSAGE.to_owned()),
         ("changes", format!("conversation_id, {CHANGE}")),
-        ("members", format!("{}, pinned, receive", cursors::MEMBER)),
+        ("members", format!("{}, {}", cursors::MEMBER, row::SETTINGS)),
         ("quiet_messages", "user_id, conversation_id, seq, total".to_owned()),
         ("mentions", "user_id, conversation_id, seq, sender".to_owned()),
     ]
@@ -206,7 +206,7 @@ impl Rows {
             }
             Item::Member { user, conversation, window, progress, settings } => {
                 let mut row = row::member_values(user, conversation, *window, *progress);
-                row.extend(values![settings.pinned, row::receive_number(*settings)]);
+                row.extend(row::settings_values(settings));
                 self.put("members", row);
             }
             Item::Quiet { user, conversation, seq, total } => {

@@ -7,8 +7,8 @@ use nexo_chat::ids::{
     ClientMsgId, ConversationId, GroupId, LoginId, MessageId, Millis, Platform, Seq, UserId,
 };
 use nexo_chat::model::{
-    Change, Content, ContentKind, Edge, Fingerprint, Login, Message, Profile, Recall, Receive,
-    ReplyTo, ResetCode, Settings, User, Window,
+    Change, Content, ContentKind, Edge, Fingerprint, Hidden, Login, Message, Profile, Recall,
+    Receive, ReplyTo, ResetCode, Settings, User, Window,
 };
 use nexo_chat::progress::Progress;
 use serde::{Deserialize, Serialize};
@@ -94,6 +94,12 @@ impl Fields {
         String::from_utf8(self.bytes()?).map_err(|_| damaged("not UTF-8"))
     }
 
+    /// A text that may not be there, which is an empty one.
+    pub(crate) fn maybe_text(&mut self) -> Result<String, Fault> {
+        let bytes = self.maybe_bytes()?.unwrap_or_default();
+        String::from_utf8(bytes).map_err(|_| damaged("not UTF-8"))
+    }
+
     pub(crate) fn array<const N: usize>(&mut self) -> Result<[u8; N], Fault> {
         self.bytes()?.try_into().map_err(|_| damaged("not as many bytes as there should be"))
     }
@@ -154,7 +160,11 @@ impl Fields {
             2 => Receive::Blocked,
             _ => return Err(damaged("an unknown receive option")),
         };
-        Ok(Settings { pinned, receive })
+        let hidden = match (self.maybe_u64()?, self.maybe_u64()?) {
+            (Some(seq), Some(since)) => Some(Hidden { seq: Seq(seq), since: Millis(since) }),
+            _ => None,
+        };
+        Ok(Settings { pinned, receive, hidden, extra: self.maybe_text()? })
     }
 
     pub(crate) fn profile(&mut self) -> Result<Profile, Fault> {
@@ -292,12 +302,27 @@ pub(crate) fn member_values(
     values
 }
 
-pub(crate) fn receive_number(settings: Settings) -> u8 {
-    match settings.receive {
+/// The columns of [`Fields::settings`].
+pub(crate) const SETTINGS: &str = "pinned, receive, hidden_seq, hidden_since, extra";
+
+pub(crate) fn settings_values(settings: &Settings) -> Vec<Value> {
+    let receive = match settings.receive {
         Receive::Normal => 0,
         Receive::Silent => 1,
         Receive::Blocked => 2,
-    }
+    };
+    values![
+        settings.pinned,
+        receive,
+        settings.hidden.map(|hidden| hidden.seq.0),
+        settings.hidden.map(|hidden| hidden.since.0),
+        maybe(&settings.extra),
+    ]
+}
+
+/// A text for a column that says nothing of an empty one.
+pub(crate) fn maybe(text: &str) -> Option<&str> {
+    Some(text).filter(|text| !text.is_empty())
 }
 
 /// The columns of [`user`].

@@ -35,7 +35,18 @@ const FOLD_ALL: &str = "INSERT IGNORE INTO folded_ids (folded, user_id) \
      SELECT REPLACE(REPLACE(REPLACE(LOWER(id), 'i', 'l'), '1', 'l'), '0', 'o'), id \
      FROM users ORDER BY created_at, id";
 
-const VERSION_3: &[&str] = &[];
+/// What members hide from their lists, and what people and apps say about members and groups.
+const VERSION_3: &[&str] = &[
+    "ALTER TABLE members
+        ADD COLUMN hidden_seq BIGINT UNSIGNED NULL,
+        ADD COLUMN hidden_since BIGINT UNSIGNED NULL,
+        ADD COLUMN extra MEDIUMTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NULL",
+    "ALTER TABLE chat_groups ADD COLUMN group_type INT NOT NULL DEFAULT 0",
+    "ALTER TABLE group_members
+        ADD COLUMN nickname MEDIUMTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NULL,
+        ADD COLUMN avatar MEDIUMTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NULL,
+        ADD COLUMN extra MEDIUMTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NULL",
+];
 
 /// Who uses the database: see `nodes`.
 const VERSION_2: &[&str] = &[

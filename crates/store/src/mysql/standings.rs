@@ -12,7 +12,7 @@ use tokio::sync::{Semaphore, mpsc, oneshot};
 use super::core::Core;
 use super::cursors::Place;
 use super::fault::Fault;
-use super::row::{self, Fields};
+use super::row::{self, Fields, SETTINGS};
 use super::sql::{LIST_MAX, looking, values};
 
 /// Looks at the same time: while one waits for the database, the next fills.
@@ -21,8 +21,8 @@ const LOOKS_AT_ONCE: usize = 2;
 /// The columns of [`standing`], of `members m` and `conversations c`.
 const STANDING: &str = "SELECT m.user_id, m.conversation_id, m.min_seq, m.min_change_seq, m.since, m.end_seq, \
      m.end_change_seq, m.end_at, m.delivered_seq, m.read_seq, m.own_first, m.own_last, \
-     m.quiet_seq, m.pinned, m.receive, c.max_seq, c.change_seq, c.newest_at, c.end_seq, \
-     c.end_change_seq, c.end_at \
+     m.quiet_seq, m.pinned, m.receive, m.hidden_seq, m.hidden_since, m.extra, c.max_seq, \
+     c.change_seq, c.newest_at, c.end_seq, c.end_change_seq, c.end_at \
      FROM members m JOIN conversations c ON c.id = m.conversation_id";
 
 /// Where members stand, as one statement saw it all.
@@ -110,15 +110,17 @@ fn read_standing(row: Row) -> Result<(UserId, Standing, Seq), Fault> {
     let (conversation, window) = (fields.conversation()?, fields.window()?);
     let (progress, settings) = (fields.progress()?, fields.settings()?);
     let (max_seq, change_seq, newest_at) = (fields.seq()?, fields.seq()?, fields.millis()?);
+    let end = fields.edge()?;
     let standing = Standing {
         conversation,
-        window: window.until(fields.edge()?),
+        window: window.until(end),
         cursors: progress.cursors,
         own_unread: 0,
         settings,
         max_seq,
         change_seq,
         newest_at,
+        has_ended: end.is_some(),
     };
     Ok((user, standing, progress.quiet))
 }
@@ -139,10 +141,11 @@ pub(crate) async fn choose(
 ) -> Result<Option<Settings>, StoreError> {
     let mut tries = core.tries();
     loop {
-        match try_choose(core, &place, change).await {
+        match try_choose(core, &place, &change).await {
             Ok(Some(settings)) => {
                 let (user, conversation) = place;
-                core.announce(&[Kept::Chose { user, conversation, settings }]);
+                let settings_now = settings.clone();
+                core.announce(&[Kept::Chose { user, conversation, settings: settings_now }]);
                 return Ok(Some(settings));
             }
             Ok(None) => return Ok(None),
@@ -154,22 +157,23 @@ pub(crate) async fn choose(
 async fn try_choose(
     core: &Core,
     place: &Place,
-    change: SettingsChange,
+    change: &SettingsChange,
 ) -> Result<Option<Settings>, Fault> {
     let mut act = core.begin().await?;
     let key = values![place.0.as_str(), place.1.as_str()];
-    let sql = "SELECT pinned, receive FROM members WHERE user_id = ? AND conversation_id = ? \
-         FOR UPDATE";
-    let Some(row) = act.rows(sql, key.clone()).await?.into_iter().next() else {
+    let sql = format!(
+        "SELECT {SETTINGS} FROM members WHERE user_id = ? AND conversation_id = ? FOR UPDATE"
+    );
+    let Some(row) = act.rows(&sql, key.clone()).await?.into_iter().next() else {
         act.roll_back().await?;
         return Ok(None);
     };
-    let settings = Fields::from(row).settings()?.with(change);
-    let mut params = values![settings.pinned, row::receive_number(settings)];
+    let settings = Fields::from(row).settings()?.with(change.clone());
+    let mut params = row::settings_values(&settings);
     params.extend(key);
-    let sql =
-        "UPDATE members SET pinned = ?, receive = ? WHERE user_id = ? AND conversation_id = ?";
-    act.run(sql, params).await?;
+    let sets = SETTINGS.replace(", ", " = ?, ");
+    let sql = format!("UPDATE members SET {sets} = ? WHERE user_id = ? AND conversation_id = ?");
+    act.run(&sql, params).await?;
     act.commit().await?;
     Ok(Some(settings))
 }

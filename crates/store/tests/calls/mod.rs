@@ -13,10 +13,12 @@ use nexo_chat::ids::{
     ClientMsgId, ConversationId, GroupId, LoginId, MessageId, Millis, Platform, Seq, UserId,
 };
 use nexo_chat::membership::{
-    GroupAct, GroupChange, GroupFacts, GroupProfile, History, JoinCode, Joining, NewGroup, Role,
+    GroupAct, GroupChange, GroupFacts, GroupProfile, History, JoinCode, Joining,
+    MemberProfileChange, NewGroup, Role,
 };
 use nexo_chat::model::{
-    Content, CursorKind, Draft, Login, Profile, ProfileChange, Receive, ReplyTo, ResetCode,
+    Content, CursorKind, Draft, Hidden, Hiding, Login, Profile, ProfileChange, Receive, ReplyTo,
+    ResetCode,
     SettingsChange, User,
 };
 use nexo_chat::policy::group::decide;
@@ -116,7 +118,11 @@ fn group_act(what: u8, whom: UserId, at: u64) -> GroupAct {
     let until = Millis(at * 2);
     match what {
         0..=3 => GroupAct::Create(NewGroup {
-            profile: GroupProfile { name: "g".into(), ..GroupProfile::default() },
+            profile: GroupProfile {
+                name: "g".into(),
+                group_type: i32::from(what),
+                ..GroupProfile::default()
+            },
             joining: if at.is_multiple_of(2) { Joining::Open } else { Joining::Approval },
             history: if at.is_multiple_of(3) { History::All } else { History::Joined },
             members: vec![whom],
@@ -141,6 +147,11 @@ fn group_act(what: u8, whom: UserId, at: u64) -> GroupAct {
         }),
         22 => GroupAct::ResetCode(JoinCode::random([what; 8])),
         _ if at.is_multiple_of(9) => GroupAct::Dissolve,
+        _ if at.is_multiple_of(2) => GroupAct::SetProfile(MemberProfileChange {
+            nickname: Some(at.to_string()),
+            extra: at.is_multiple_of(4).then(|| "mine".into()),
+            ..MemberProfileChange::default()
+        }),
         _ => GroupAct::MuteAll(false),
     }
 }
@@ -160,10 +171,11 @@ pub(crate) async fn look(store: &Arc<dyn Store>, who: &UserId) -> String {
     let group = store.group(&id).await.unwrap();
     let code = JoinCode::random([22; 8]);
     format!(
-        "{group:?} {:?} {:?} {:?} {:?} {:?} {:?}",
+        "{group:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?}",
         store.group_member(&id, who).await.unwrap(),
         store.group_members(&id, Some(who), 2).await.unwrap(),
         store.group_members(&id, None, 9).await.unwrap(),
+        store.group_cursors(&id, None, 9).await.unwrap(),
         store.join_requests(&id, None, 9).await.unwrap(),
         store.group_by_code(&code).await.unwrap(),
         store.changes(&id.conversation(), Seq(2), 99).await.unwrap(),
@@ -225,7 +237,18 @@ pub(crate) async fn make(store: &Arc<dyn Store>, call: &Call, names: &mut Names)
         }
         Call::Choose { user: who, a, b, pinned, blocked } => {
             let receive = blocked.then_some(Receive::Blocked);
-            let change = SettingsChange { pinned, receive };
+            let change = SettingsChange {
+                pinned,
+                receive,
+                hiding: match (pinned, blocked) {
+                    (Some(true), true) => {
+                        Some(Hiding::Hide(Hidden { seq: Seq(2), since: Millis(3) }))
+                    }
+                    (Some(false), _) => Some(Hiding::Show),
+                    _ => None,
+                },
+                extra: blocked.then(|| format!("of {who}", who = user(a))),
+            };
             format!("{:?}", store.update_settings(&user(who), &pair(a, b), change).await.unwrap())
         }
         Call::Marks { user: who, a, b, from, to } => {

@@ -182,6 +182,7 @@ fn group_change(change: &Change) -> GroupPush {
         _ => &nothing,
     };
     let users = told.users.unwrap_or_default().iter().chain(told.user);
+    let member = told.member;
     GroupPush {
         group_id: chat_id(&change.conversation, &change.by, false),
         operator_id: change.by.to_string(),
@@ -198,5 +199,8 @@ fn group_change(change: &Change) -> GroupPush {
         introduction: updated.introduction.clone(),
         join_type: updated.joining.map(|joining| words::joining(joining).to_owned()),
         history: updated.history.map(|history| words::history(history).to_owned()),
+        group_nickname: member.as_ref().and_then(|it| it.group_nickname.clone()),
+        group_avatar: member.as_ref().and_then(|it| it.group_avatar.clone()),
+        member_extra: member.and_then(|it| it.extra),
     }
 }

@@ -56,6 +56,10 @@ pub(super) fn understand(
         "chat.pull_offline" => offline(&payload.read()?)?,
         "chat.get_history" => history(&payload.read()?)?,
         "chat.sync_conversations" => Query::Conversations(None, CONVERSATIONS_MAX),
+        "chat.hide_conversation" => {
+            let ChatRequest { chat_id, chat_type } = payload.read()?;
+            Query::Hide(place(&chat_id, chat_type)?)
+        }
         "chat.delete_conversation" => {
             let ChatRequest { chat_id, chat_type } = payload.read()?;
             Query::DeleteConversation(place(&chat_id, chat_type)?)

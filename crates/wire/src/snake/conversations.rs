@@ -20,8 +20,14 @@ pub struct ConversationInfo {
     #[schema(schema_with = shapes::receive_number)]
     recv_msg_opt: i32,
     is_pinned: bool,
+    /// The app's own data of the caller, opaque to the server.
+    extra: String,
     /// Whether the caller is still in it.
     is_active: bool,
+    /// Whether its group was dissolved or dismissed: then it is in no list.
+    is_ended: bool,
+    /// Whether the caller hid it: then it is in no list until something is said.
+    is_hidden: bool,
     unread_count: u64,
     mention_unread_count: u64,
     min_seq: u64,
@@ -83,7 +89,10 @@ impl ConversationInfo {
             with: WithInfo::from(&line.with),
             recv_msg_opt: words::receive_number(standing.settings.receive),
             is_pinned: standing.settings.pinned,
+            extra: standing.settings.extra.clone(),
             is_active: standing.is_active(),
+            is_ended: standing.has_ended,
+            is_hidden: standing.is_hidden(),
             unread_count: standing.unread(),
             mention_unread_count: line.mentions,
             min_seq: standing.window.min.0,
@@ -133,6 +142,7 @@ pub struct Chosen {
     #[schema(schema_with = shapes::receive_number)]
     recv_msg_opt: i32,
     is_pinned: bool,
+    extra: String,
 }
 
 impl Chosen {
@@ -142,6 +152,7 @@ impl Chosen {
             conversation_id: conversation.to_string(),
             recv_msg_opt: words::receive_number(settings.receive),
             is_pinned: settings.pinned,
+            extra: settings.extra,
         }
     }
 }

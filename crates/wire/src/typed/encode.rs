@@ -3,7 +3,7 @@
 use nexo_chat::Reason;
 use nexo_chat::command::{Event, Receipt, Reply, Saved};
 use nexo_chat::ids::{ConversationId, Millis};
-use nexo_chat::model::{Caller, Change, ChangeKind, CursorKind, Message, Receive};
+use nexo_chat::model::{self, Caller, Change, ChangeKind, CursorKind, Message};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -179,8 +179,8 @@ fn receipt(receipt: &Receipt) -> String {
     })
 }
 
-/// Somebody chose what they want to hear. It happens at no time worth telling: what counts is what
-/// the conversation list says.
+/// Somebody chose something for a conversation. It happens at no time worth telling: what counts is
+/// what the conversation list says.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Settings<'a> {
@@ -189,13 +189,20 @@ pub(super) struct Settings<'a> {
     conversation_id: &'a str,
     #[schema(schema_with = shapes::receive)]
     receive: &'static str,
+    pinned: bool,
+    /// Out of the list until there is a message after this one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = String)]
+    hidden_seq: Option<Shown<'a>>,
 }
 
-fn settings(conversation: &ConversationId, receive: Receive) -> String {
+fn settings(conversation: &ConversationId, settings: &model::Settings) -> String {
     text(&Settings {
         kind: "CONVERSATION_SETTINGS",
         conversation_id: conversation.as_str(),
-        receive: words::receive(receive),
+        receive: words::receive(settings.receive),
+        pinned: settings.pinned,
+        hidden_seq: settings.hidden.as_ref().map(|hidden| Shown(&hidden.seq)),
     })
 }
 
@@ -257,7 +264,9 @@ pub fn event(event: &Event, view: View) -> Option<String> {
             avatar,
             ts: at.0,
         })),
-        Event::Settings { conversation, receive, .. } => Some(settings(conversation, *receive)),
+        Event::Settings { conversation, settings: chosen, .. } => {
+            Some(settings(conversation, chosen))
+        }
         Event::Ended { .. } | Event::Closed { .. } | Event::Online { .. } => None,
     }
 }

@@ -7,7 +7,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::frame::{Frame, Place, Shown, text};
-use crate::changes::{Told, Updated};
+use crate::changes::{MemberUpdated, Told, Updated};
 use crate::{groups, shapes, words};
 
 /// A word that there is a message, without what it says: for groups too large to push it all.
@@ -55,6 +55,8 @@ pub(super) struct Changed<'a> {
     on: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
     group: Option<Updated>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    member: Option<MemberUpdated>,
     ts: u64,
 }
 
@@ -75,6 +77,7 @@ pub(super) fn changed(change: &Change) -> String {
         muted_until: told.muted_until.map(|until| until.0),
         on: told.on,
         group: told.group,
+        member: told.member,
         ts: change.at.0,
     })
 }

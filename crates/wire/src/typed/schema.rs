@@ -93,8 +93,8 @@ const SERVER: [Row; 21] = [
     (
         "GROUP_CHANGED",
         "People or the group changed.",
-        "event=joined|left|kicked|role|owner|updated|muted|all_muted|dissolved|dismissed from groupId \
-         conversationId changeSeq userIds? msgSeq? userId? role? mutedUntil? on? group? ts",
+        "event=joined|left|kicked|role|owner|updated|muted|all_muted|dissolved|dismissed|member_updated from \
+         groupId conversationId changeSeq userIds? msgSeq? userId? role? mutedUntil? on? group? member? ts",
     ),
     (
         "GROUP_JOIN_REQUEST",
@@ -108,8 +108,8 @@ const SERVER: [Row; 21] = [
     ),
     (
         "CONVERSATION_SETTINGS",
-        "You chose on another device what you hear of a conversation.",
-        "conversationId receive",
+        "You chose something for a conversation, here or on another device.",
+        "conversationId receive pinned hiddenSeq?",
     ),
     (
         "USER_UPDATED",

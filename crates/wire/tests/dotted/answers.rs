@@ -7,7 +7,9 @@ use nexo_chat::auth::Tokens;
 use nexo_chat::command::{Page, Reply, Saved};
 use nexo_chat::conversations::{Line, With};
 use nexo_chat::ids::{ConversationId, LoginId, Millis, Platform, Seq};
-use nexo_chat::membership::{Group, GroupMember, GroupProfile, History, JoinCode, Joining};
+use nexo_chat::membership::{
+    Group, GroupMember, GroupProfile, History, JoinCode, Joining, MemberProfile,
+};
 use nexo_chat::model::{
     Caller, Content, ContentKind, Cursors, Profile, Recall, Receive, Settings, Standing, User,
     Window,
@@ -51,6 +53,7 @@ fn our_group() -> Arc<Group> {
             announcement: "a".into(),
             avatar: "g.png".into(),
             extra: String::new(),
+            group_type: 0,
         },
         creator: user("alice"),
         owner: user("alice"),
@@ -77,6 +80,7 @@ fn in_group(id: &str) -> GroupMember {
         came_after: Seq(0),
         inviter: None,
         muted_until: Millis(0),
+        profile: MemberProfile::default(),
     }
 }
 
@@ -185,6 +189,7 @@ fn standing(conversation: ConversationId) -> Standing {
         max_seq: Seq(3),
         change_seq: Seq(4),
         newest_at: Millis(5),
+        has_ended: false,
     }
 }
 

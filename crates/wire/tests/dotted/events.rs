@@ -5,8 +5,10 @@ use std::sync::Arc;
 use nexo_chat::Reason;
 use nexo_chat::command::{Event, Logins, Receipt, ReceiptTo, Target};
 use nexo_chat::ids::{ConversationId, MessageId, Millis, Seq};
-use nexo_chat::membership::{GroupChange, History, JoinRequest, Joining, Role};
-use nexo_chat::model::{Change, ChangeKind, Content, CursorKind, Message, Receive, ReplyTo};
+use nexo_chat::membership::{
+    GroupChange, History, JoinRequest, Joining, MemberProfileChange, Role,
+};
+use nexo_chat::model::{Change, ChangeKind, Content, CursorKind, Message, ReplyTo, Settings};
 use nexo_wire::dialect::View;
 use nexo_wire::dotted::payload::{
     GroupPush, JoinDecisionPush, JoinRequestPush, MessagePush, NotifyPush, ReadReceiptPush,
@@ -116,6 +118,13 @@ fn changes_of_a_group() {
     for on in [true, false] {
         check(ChangeKind::AllMuted { on }, "group.all_muted", json!({ "on": on }));
     }
+    let change = MemberProfileChange {
+        nickname: Some("Al".into()),
+        extra: Some("{}".into()),
+        ..MemberProfileChange::default()
+    };
+    let seen = json!({ "user_ids": ["alice"], "group_nickname": "Al", "member_extra": "{}" });
+    check(ChangeKind::MemberUpdated(change), "group.member_updated", seen);
     check(ChangeKind::Dissolved, "group.dissolved", json!({}));
     check(ChangeKind::Dismissed, "group.dismissed", json!({}));
     let all = GroupChange {
@@ -194,9 +203,9 @@ fn somebody_wants_in() {
 
 #[test]
 fn some_things_are_not_told() {
-    let (conversation, receive) = (private(), Receive::Silent);
+    let (conversation, settings) = (private(), Settings::default());
     for untold in [
-        Event::Settings { user: user("bob"), conversation, receive },
+        Event::Settings { user: user("bob"), conversation, settings },
         Event::Ended { user: user("bob"), logins: Logins::All, reason: Reason::Kicked },
         Event::Closed { user: user("bob"), connections: Vec::new(), reason: Reason::Kicked },
     ] {

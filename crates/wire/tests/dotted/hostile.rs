@@ -25,6 +25,7 @@ const COMMANDS: [(&str, &str); 25] = [
     ("chat.get_history", "HistoryRequest"),
     ("chat.sync_conversations", "Empty"),
     ("chat.delete_conversation", "ChatRequest"),
+    ("chat.hide_conversation", "ChatRequest"),
     ("chat.typing", "ChatRequest"),
     ("group.create", "CreateGroupRequest"),
     ("group.dismiss", "GroupRequest"),

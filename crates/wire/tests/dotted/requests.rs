@@ -198,6 +198,7 @@ fn what_is_said_of_messages() {
     asks::<Empty>("chat.sync_conversations", &payload, Query::Conversations(None, 1000));
     let payload = json!({ "chat_id": "g1", "chat_type": 2 });
     asks::<ChatRequest>("chat.delete_conversation", &payload, Query::DeleteConversation(here()));
+    asks::<ChatRequest>("chat.hide_conversation", &payload, Query::Hide(here()));
     let typing = Ok(Inbound::Command(Command::Typing { to: Target::Group(group()) }));
     assert_eq!(read::<ChatRequest>("chat.typing", &payload), typing);
 }

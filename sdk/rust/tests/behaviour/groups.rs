@@ -42,6 +42,9 @@ async fn messages_mentions_answers_and_a_newcomer() {
     let answer = alice.messages(Target::group(id)).await.unwrap().pop().unwrap();
     assert!(answer.important);
     assert_eq!(answer.reply_to.as_deref(), Some(first.as_str()));
+    let state = bob.groups().read_state(id).await.unwrap().expect("it is small");
+    assert_eq!(state.iter().map(|one| one.user_id.as_str()).collect::<Vec<_>>(), ["alice", "bob"]);
+    assert_eq!((state[1].from_seq, state[1].read_seq), (1, 2));
     assert_eq!(alice.groups().invite(id, &["carol", "bob"]).await.unwrap(), ["carol"]);
     until("carol is in", async || line(&carol, id).await.is_some()).await;
     say(&alice, id, "Welcome").await;

@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 
 use crate::ids::{Seq, UserId};
-use crate::membership::{Decision, GroupMember, History, JoinRequest, Joining, Role};
+use crate::membership::{
+    Decision, GroupMember, History, JoinRequest, Joining, MemberProfile, Role,
+};
 use crate::model::{ChangeKind, Edge, Window};
 use crate::reason::Reason;
 
@@ -39,6 +41,7 @@ impl Scene<'_> {
                 came_after: self.facts.head,
                 inviter: (user != self.by).then(|| self.by.clone()),
                 muted_until: self.facts.mutes.get(user).copied().unwrap_or_default(),
+                profile: MemberProfile::default(),
             };
             (member, window)
         });

@@ -1,11 +1,13 @@
 //! Leading a group, and its end.
 
 use crate::ids::{Millis, UserId};
-use crate::membership::{Decision, Ended, GroupChange, GroupMember, GroupProfile, JoinCode, Role};
+use crate::membership::{
+    Decision, Ended, GroupChange, GroupMember, GroupProfile, JoinCode, MemberProfileChange, Role,
+};
 use crate::model::ChangeKind;
 use crate::reason::Reason;
 
-use super::{Scene, good_profile};
+use super::{Scene, good_member_profile, good_profile};
 
 impl Scene<'_> {
     pub(super) fn set_role(
@@ -85,6 +87,19 @@ impl Scene<'_> {
         }
         wanted.updated_at = self.now;
         Ok(self.with(ChangeKind::Updated(change.clone()), |group| *group = wanted))
+    }
+
+    /// Somebody's own doing, whatever their role.
+    pub(super) fn set_profile(&self, change: &MemberProfileChange) -> Result<Decision, Reason> {
+        let member = self.facts.members.get(self.by).ok_or(Reason::NotGroupMember)?.clone();
+        let profile = member.profile.clone().with(change);
+        good_member_profile(&profile)?;
+        if profile == member.profile {
+            return Ok(self.nothing());
+        }
+        let mut decision = self.with(ChangeKind::MemberUpdated(change.clone()), |_| {});
+        decision.changed.push(GroupMember { profile, ..member });
+        Ok(decision)
     }
 
     pub(super) fn reset_code(&self, role: Role, code: &JoinCode) -> Result<Decision, Reason> {

@@ -5,7 +5,8 @@ mod leading;
 
 use crate::ids::{GroupId, Millis, UserId};
 use crate::membership::{
-    Decision, Group, GroupAct, GroupFacts, GroupMember, GroupProfile, Joining, NewGroup, Role,
+    Belonging, Decision, Group, GroupAct, GroupFacts, GroupMember, GroupProfile, Joining,
+    MemberProfile, NewGroup, Role,
 };
 use crate::model::{ChangeKind, Draft};
 use crate::policy::name;
@@ -15,14 +16,14 @@ use crate::rules::GroupRules;
 /// Whether the sender of a draft may speak in its group now. Asked inside the atomic append.
 pub fn may_speak(
     group: Option<&Group>,
-    member: Option<&GroupMember>,
+    sender: Belonging<'_>,
     draft: &Draft,
 ) -> Result<(), Reason> {
     let group = alive(group)?;
     if draft.sender.is_system() {
         return Ok(()); // the operator speaks everywhere
     }
-    let member = member.ok_or(Reason::NotGroupMember)?;
+    let member = sender.member()?;
     let role = group.role(&member.user);
     if member.muted_until > draft.sent_at && role < Role::Owner {
         return Err(Reason::GroupSpeakMuted);
@@ -75,6 +76,7 @@ pub fn decide(
         GroupAct::Mute(user, until) => scene.mute(role, user, *until),
         GroupAct::MuteAll(on) => scene.mute_all(role, *on),
         GroupAct::Update(change) => scene.update(role, change),
+        GroupAct::SetProfile(change) => scene.set_profile(change),
         GroupAct::ResetCode(code) => scene.reset_code(role, code),
         GroupAct::Dissolve => scene.end(role, false),
         GroupAct::Dismiss => scene.end(role, true),
@@ -129,12 +131,22 @@ fn create(
     Ok(decision)
 }
 
-/// Characters of a group's name.
-pub const GROUP_NAME_CHARS_MAX: usize = 64;
+/// Characters of a name at most, of a group or of somebody in it.
+pub const NAME_CHARS_MAX: usize = 128;
+
+/// Whether what a member says about themselves is within its lengths.
+fn good_member_profile(profile: &MemberProfile) -> Result<(), Reason> {
+    // Without a name of their own, members go by their nickname.
+    if !profile.nickname.is_empty() {
+        name::tidy(&profile.nickname, NAME_CHARS_MAX).ok_or(Reason::BadNickname)?;
+    }
+    let fits = profile.avatar.len() <= 1024 && profile.extra.len() <= 4096;
+    if fits { Ok(()) } else { Err(Reason::BadGroupProfile) }
+}
 
 /// Whether a group's profile is within its lengths and shows a name.
 pub fn good_profile(profile: &GroupProfile) -> Result<(), Reason> {
-    name::tidy(&profile.name, GROUP_NAME_CHARS_MAX).ok_or(Reason::BadGroupName)?;
+    name::tidy(&profile.name, NAME_CHARS_MAX).ok_or(Reason::BadGroupName)?;
     let fits = profile.introduction.chars().count() <= 1024
         && profile.announcement.chars().count() <= 4096
         && profile.avatar.len() <= 1024
@@ -153,7 +165,7 @@ struct Scene<'a> {
 
 impl Scene<'_> {
     fn role(&self) -> Result<Role, Reason> {
-        self.facts.members.get(self.by).ok_or(Reason::NotGroupMember)?;
+        Belonging::new(self.facts.members.get(self.by), self.facts.was_in).member()?;
         Ok(self.group.role(self.by))
     }
 

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::ids::{ClientMsgId, Seq};
-use crate::membership::{Ended, GroupChange, History, JoinCode};
+use crate::membership::{Ended, GroupChange, History, JoinCode, MemberProfileChange};
 use crate::model::{Content, Edge};
 
 const NOW: Millis = Millis(1_000_000);
@@ -23,6 +23,7 @@ fn member(name: &str) -> GroupMember {
         came_after: Seq(0),
         inviter: None,
         muted_until: Millis(0),
+        profile: MemberProfile::default(),
     }
 }
 
@@ -49,6 +50,7 @@ fn facts() -> GroupFacts {
     GroupFacts {
         group: Some(group),
         members: names.map(|name| (user(name), member(name))).into(),
+        was_in: false,
         requests: std::collections::BTreeMap::new(),
         mutes: std::collections::BTreeMap::new(),
         code_is_taken: false,
@@ -231,7 +233,7 @@ fn names_have_a_length_and_codes_a_cooldown() {
     check(&facts(), "ada", &name("New"), Ok(1));
     check(&facts(), "ada", &name("Group"), Ok(0));
     check(&facts(), "max", &name("New"), Err(Reason::NotGroupAdmin));
-    for bad in ["", "  ", "a\nb", "\u{200b}\u{2060}", "\u{202e}\u{3164}", &"x".repeat(65)] {
+    for bad in ["", "  ", "a\nb", "\u{200b}\u{2060}", "\u{202e}\u{3164}", &"x".repeat(129)] {
         check(&facts(), "ada", &name(bad), Err(Reason::BadGroupName));
     }
     let code = GroupAct::ResetCode(JoinCode::random([3; 8]));
@@ -251,6 +253,27 @@ fn a_mute_outlasts_leaving_and_an_owner_speaks() {
 }
 
 #[test]
+fn a_member_is_seen_as_they_like() {
+    let set = |nickname: &str, extra: &str| {
+        GroupAct::SetProfile(MemberProfileChange {
+            nickname: Some(nickname.into()),
+            extra: Some(extra.into()),
+            ..MemberProfileChange::default()
+        })
+    };
+    let decision = decided(&facts(), "max", &set("Maximilian", "{}")).unwrap();
+    assert_eq!(decision.changed[0].profile.nickname, "Maximilian");
+    assert_eq!((decision.changes.len(), &decision.group), (1, facts().group.as_ref().unwrap()));
+    check(&facts(), "max", &set("", ""), Ok(0));
+    check(&facts(), "max", &set(&"é".repeat(128), ""), Ok(1));
+    for bad in ["  ", "a\nb", &"x".repeat(129)] {
+        check(&facts(), "max", &set(bad, ""), Err(Reason::BadNickname));
+    }
+    check(&facts(), "max", &set("Max", &"x".repeat(4097)), Err(Reason::BadGroupProfile));
+    check(&facts(), "zoe", &set("Zoe", ""), Err(Reason::NotGroupMember));
+}
+
+#[test]
 fn who_may_speak() {
     let speak = |facts: &GroupFacts, by: &str, to_all: bool| {
         let draft = Draft {
@@ -263,10 +286,15 @@ fn who_may_speak() {
             origin: None,
             marks_read: true,
         };
-        may_speak(facts.group.as_ref(), facts.members.get(&user(by)), &draft)
+        let sender = Belonging::new(facts.members.get(&user(by)), facts.was_in);
+        may_speak(facts.group.as_ref(), sender, &draft)
     };
     assert_eq!(speak(&facts(), "max", false), Ok(()));
     assert_eq!(speak(&facts(), "zoe", false), Err(Reason::NotGroupMember));
+    let left = GroupFacts { was_in: true, ..facts() };
+    assert_eq!(speak(&left, "zoe", false), Err(Reason::MemberNotActive));
+    check(&left, "zoe", &GroupAct::Leave, Err(Reason::MemberNotActive));
+    check(&left, "zoe", &GroupAct::Join { message: String::new() }, Ok(1));
     assert_eq!(speak(&facts(), "max", true), Err(Reason::NotGroupAdmin));
     assert_eq!(speak(&facts(), "ada", true), Ok(()));
     let muted = with(|group| group.is_muted = true);

@@ -222,7 +222,7 @@ pub struct Conversation {
     pub last_status: i32,
 }
 
-/// `chat.delete_conversation` and `chat.typing`.
+/// `chat.delete_conversation`, `chat.hide_conversation` and `chat.typing`.
 #[derive(Clone, PartialEq, Message, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ChatRequest {

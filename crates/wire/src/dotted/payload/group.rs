@@ -221,6 +221,15 @@ pub struct GroupPush {
     #[prost(string, optional, tag = "15")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub history: Option<String>,
+    #[prost(string, optional, tag = "16")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub group_nickname: Option<String>,
+    #[prost(string, optional, tag = "17")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub group_avatar: Option<String>,
+    #[prost(string, optional, tag = "18")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub member_extra: Option<String>,
 }
 
 /// `group.join_request`: somebody wants in.
