@@ -7,7 +7,7 @@ use crate::chat::Chat;
 use crate::ids::{ConversationId, GroupId, UserId};
 use crate::membership::{
     Group, GroupAct, GroupChange, GroupFacts, GroupMember, GroupProfile, History, JoinCode,
-    JoinRequest, Joining, NewGroup, Role,
+    JoinRequest, Joining, MemberProfileChange, NewGroup, Role,
 };
 use crate::model::{Caller, Standing};
 use crate::people;
@@ -93,11 +93,12 @@ pub async fn act(
     Ok(chat.store.change_group(id, asker, about, deciding).await??)
 }
 
-/// Puts the group's name into the form in which it is kept; a bad one stays and is refused.
+/// Puts a group's or a member's name into the form in which it is kept; a bad one stays and is refused.
 fn tidy_name(act: &mut GroupAct) {
     let given = match act {
         GroupAct::Create(new) => &mut new.profile.name,
-        GroupAct::Update(GroupChange { name: Some(name), .. }) => name,
+        GroupAct::Update(GroupChange { name: Some(name), .. })
+        | GroupAct::SetProfile(MemberProfileChange { nickname: Some(name), .. }) => name,
         _ => return,
     };
     if let Some(tidy) = name::tidy(given, NAME_CHARS_MAX) {

@@ -9,7 +9,14 @@ use nexo_chat::Reason::{
     ConversationNotFound, CooldownNotReached, Forbidden, FrameTooLarge, GroupDissolved, GroupFull,
     GroupMuted, GroupNotFound, GroupSpeakMuted, GroupTooSmall, IdleTimeout, InternalError,
     InvalidParam, InvalidRefreshToken, InvalidToken, JoinNotAllowed, JoinRequestNotFound, Kicked,
-    LoginFailed, MemberNotActive, MentionNotMember, MessageNotFound, MethodNotAllowed, MissingAckType, MissingBody, MissingGroupId, MissingMsgId, MissingServerMsgId, MissingTo, MissingToken, MissingType, NotFound, NotGroupAdmin, NotGroupMember, NotGroupOwner, NotImplemented, NotMessageSender, OriginNotAllowed, OwnerMustTransfer, ReauthUidMismatch, RegistrationClosed, ReservedUserId, ResetFailed, RevokeTimeout, ServerBusy, SessionInvalid, ShuttingDown, SlowConsumer, TargetIsSelf, TargetNotMember, TokenExpired, TooManyAdmins, TooManyConnections, TooManyJoinRequests, TooManyMentions, TooManyRequests, TooManyUsers, Unauthorized, UnknownAckType, UnknownMsgType, UserExists, UserNotFound,
+    LoginFailed, MemberNotActive, MentionNotMember, MessageNotFound, MethodNotAllowed,
+    MissingAckType, MissingBody, MissingGroupId, MissingMsgId, MissingServerMsgId, MissingTo,
+    MissingToken, MissingType, NotFound, NotGroupAdmin, NotGroupMember, NotGroupOwner,
+    NotImplemented, NotMessageSender, OriginNotAllowed, OwnerMustTransfer, ReauthUidMismatch,
+    RegistrationClosed, ReservedUserId, ResetFailed, RevokeTimeout, ServerBusy, SessionInvalid,
+    ShuttingDown, SlowConsumer, TargetIsSelf, TargetNotMember, TokenExpired, TooManyAdmins,
+    TooManyConnections, TooManyJoinRequests, TooManyMentions, TooManyRequests, TooManyUsers,
+    Unauthorized, UnknownAckType, UnknownMsgType, UserExists, UserNotFound,
 };
 
 /// One reason on the wire.

@@ -18,8 +18,7 @@ use nexo_chat::membership::{
 };
 use nexo_chat::model::{
     Content, CursorKind, Draft, Hidden, Hiding, Login, Profile, ProfileChange, Receive, ReplyTo,
-    ResetCode,
-    SettingsChange, User,
+    ResetCode, SettingsChange, User,
 };
 use nexo_chat::policy::group::decide;
 use nexo_chat::policy::recall::may_recall;
