@@ -311,7 +311,9 @@ impl Delivery {
                 Some(peer) => self.roster.each_of(&peer, &mut tell),
                 None => {
                     self.groups.with(conversation, Seq::ZERO, |ears| {
-                        ears.values().for_each(|ear| tell(&ear.connection));
+                        for ear in ears.values() {
+                            tell(&ear.connection);
+                        }
                     });
                 }
             }

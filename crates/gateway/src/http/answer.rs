@@ -45,13 +45,11 @@ impl Asked {
         Self { request_id, from }
     }
 
-    /// Itself, unless the query says something that its path does not know.
-    pub(super) fn with_known_query(self, parts: &Parts) -> Result<Self, Response> {
+    /// A refusal, if the query says something that its path does not know.
+    pub(super) fn refuse_unknown_query(self, parts: &Parts) -> Option<Response> {
         let known = parts.extensions.get::<KnownQuery>();
-        match known.and_then(|known| known.problem(&parts.uri)) {
-            Some(problem) => Err(self.refuse_with(Reason::InvalidParam, Some(&problem))),
-            None => Ok(self),
-        }
+        let problem = known.and_then(|known| known.problem(&parts.uri))?;
+        Some(self.refuse_with(Reason::InvalidParam, Some(&problem)))
     }
 
     /// A success or a refusal.
@@ -165,11 +163,13 @@ impl FromRequestParts<Arc<Gateway>> for Asked {
         parts: &mut Parts,
         gateway: &Arc<Gateway>,
     ) -> Result<Self, Response> {
-        let asked = Self::of(gateway, parts);
-        match parts.extensions.get::<KnownQuery>() {
-            Some(known) if !known.needs_token => asked.with_known_query(parts),
-            _ => Ok(asked),
+        let known = parts.extensions.get::<KnownQuery>();
+        if known.is_some_and(|known| !known.needs_token)
+            && let Some(refusal) = Self::of(gateway, parts).refuse_unknown_query(parts)
+        {
+            return Err(refusal);
         }
+        Ok(Self::of(gateway, parts))
     }
 }
 

@@ -34,7 +34,7 @@ impl Document {
     ) {
         let (name, fields) = told.success;
         let form = json!({ "$ref": format!("#/components/schemas/{name}") });
-        self.name(&name, refusals::success(&fields));
+        self.name(&name, &refusals::success(&fields));
         let mut operation = json!({ "responses": { "200": answer("It worked.", &form) } });
         if !told.parameters.is_empty() {
             operation["parameters"] = json!(told.parameters);
@@ -47,7 +47,7 @@ impl Document {
             operation["security"] = json!([{ scheme: [] }]);
         }
         for named in &told.schemas {
-            self.name(&named.name, form_of(named));
+            self.name(&named.name, &form_of(named));
         }
         self.put(method, path, group, summary, &told.reasons, operation);
     }
@@ -86,9 +86,9 @@ impl Document {
     }
 
     /// A form that operations speak of by name. One name is one form.
-    fn name(&mut self, name: &str, form: Value) {
+    fn name(&mut self, name: &str, form: &Value) {
         let known = self.schemas.entry(name).or_insert_with(|| form.clone());
-        assert!(*known == form, "two forms are called {name}");
+        assert!(known == form, "two forms are called {name}");
     }
 
     /// The whole document.

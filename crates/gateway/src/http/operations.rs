@@ -139,7 +139,7 @@ impl FromRequestParts<Arc<Gateway>> for Operator {
     ) -> Result<Self, Response> {
         let asked = Asked::of(gateway, parts);
         if is_operator(gateway.options.system_token.as_ref(), parts) {
-            return asked.with_known_query(parts).map(|_| Self);
+            return asked.refuse_unknown_query(parts).map_or(Ok(Self), Err);
         }
         Err(asked.refuse(Reason::Unauthorized))
     }

@@ -34,7 +34,7 @@ impl FromRequestParts<Arc<Gateway>> for Authenticated {
         };
         let asked = Asked::of(gateway, parts);
         match known.await {
-            Ok(known) => asked.with_known_query(parts).map(|_| known),
+            Ok(known) => asked.refuse_unknown_query(parts).map_or(Ok(known), Err),
             Err(error) => Err(asked.fail(&error)),
         }
     }
