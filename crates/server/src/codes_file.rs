@@ -37,10 +37,10 @@ impl CodesFile {
             name.push(end);
             PathBuf::from(name)
         };
-        let mut names = (2..100).map(|n| named(format!(".reset-codes-{n}.csv")));
+        let mut others = (2..100).map(|n| named(format!(".reset-codes-{n}.csv")));
         let mut path = named(".reset-codes.csv".into());
         while path.exists()
-            && let Some(next) = names.next()
+            && let Some(next) = others.next()
         {
             path = next;
         }

@@ -63,7 +63,7 @@ impl ForUser {
             Err(error) if error.reason() == Reason::UserNotFound => bail!("there is no user {id}"),
             issued => issued?,
         };
-        say(&format!("{}", issued.code))?;
+        say(&issued.code)?;
         say(&format!(
             "With this code {} sets a new password (POST /user/reset_password), once and within 30 days. \
              An earlier code is worth nothing now.",
