@@ -134,7 +134,8 @@ pub async fn answer(chat: &Chat, session: &mut Session, query: Query) -> Result<
             Found::Conversations(lines)
         }
         Query::Hide(place) => {
-            conversations::hide(chat, caller, &place.conversation(caller), None).await?;
+            let conversation = place.conversation(chat, caller).await?;
+            conversations::hide(chat, caller, &conversation, None).await?;
             Found::Done
         }
         Query::DeleteConversation(place) => {
