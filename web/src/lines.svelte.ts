@@ -39,6 +39,8 @@ class Lines {
       pinned: false,
       receive: "normal",
       active: true,
+      ended: false,
+      hidden: false,
       lastSeq: 0,
       readSeq: 0,
       peerDeliveredSeq: 0,

@@ -16,6 +16,7 @@ class Notes {
         if (change.serverMsgId) this.recalledBy.set(change.serverMsgId, change.by);
         return;
       }
+      if (change.kind === "member_updated") return; // names are not events
       const known = this.of(change.conversationId);
       this.byConversation.set(change.conversationId, [...known, change].slice(-KEEP));
     });

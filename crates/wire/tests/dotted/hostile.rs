@@ -12,7 +12,7 @@ use crate::proto::{Field, messages};
 use crate::{binary, text};
 
 /// Every command and what it brings.
-const COMMANDS: [(&str, &str); 25] = [
+const COMMANDS: [(&str, &str); 26] = [
     ("auth.register", "RegisterRequest"),
     ("auth.login", "LoginRequest"),
     ("auth.validate_token", "ValidateTokenRequest"),

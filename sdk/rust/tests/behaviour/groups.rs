@@ -1,5 +1,7 @@
 //! Several people talk.
-use nexo_sdk::{Client, Content, ConversationLine, Event, GroupProfile, Reason, Target};
+use nexo_sdk::{
+    Client, Content, ConversationLine, Event, GroupProfile, MemberProfile, Reason, Target,
+};
 
 use crate::server::{Server, person, picked, record, until};
 
@@ -150,4 +152,33 @@ async fn a_group_whose_messages_are_not_pushed_is_complete_all_the_same() {
         until(strategy, async || bodies(&eve, id).await == ["0", "1", "2"]).await;
         assert_eq!(line(&eve, id).await.unwrap().unread, 3);
     }
+}
+
+#[tokio::test]
+async fn what_is_hidden_or_over_is_not_in_the_list() {
+    let server = Server::start();
+    let (alice, bob) = (server.person("alice").await, server.person("bob").await);
+    let group = alice.groups().create(&GroupProfile::named("Chess"), &["bob"]).await.unwrap();
+    let id = group.group_id.as_str();
+    let is_listed = async |client: &Client| {
+        let lines = client.conversations().await.unwrap();
+        lines.iter().any(|line| line.id == group.conversation_id)
+    };
+    say(&alice, id, "before").await;
+    until("the message", async || bodies(&bob, id).await == ["before"]).await;
+    bob.hide(Target::group(id), true).await.unwrap();
+    assert!(!is_listed(&bob).await && is_listed(&alice).await);
+    assert!(line(&bob, id).await.is_some_and(|line| line.hidden && !line.ended));
+    say(&alice, id, "after").await;
+    until("it is back", async || is_listed(&bob).await).await;
+    bob.hide(Target::group(id), true).await.unwrap();
+    bob.hide(Target::group(id), false).await.unwrap();
+    assert!(is_listed(&bob).await, "one may change one's mind");
+    let profile = MemberProfile { group_nickname: Some("Bobby".into()), ..Default::default() };
+    let seen = bob.groups().set_member_info(id, &profile).await.unwrap();
+    assert_eq!((seen.user_id.as_str(), seen.group_nickname.as_str()), ("bob", "Bobby"));
+    alice.groups().dissolve(id).await.unwrap();
+    until("it is over", async || !is_listed(&bob).await).await;
+    assert!(line(&bob, id).await.is_some_and(|line| line.ended));
+    assert_eq!(bodies(&bob, id).await, ["before", "after"], "what was said is still there");
 }
