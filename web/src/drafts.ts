@@ -21,6 +21,16 @@ export function keepDraft(me: string, conversationId: string, draft: Draft): voi
   write(keyOf(me, conversationId), isEmpty ? undefined : draft);
 }
 
+/** Calls with what another tab has written since, so that a tab never holds an older draft. */
+export function watchDraft(me: string, conversationId: string, hear: (draft: Draft) => void): () => void {
+  const key = `nexo/${keyOf(me, conversationId)}`;
+  const changed = (event: StorageEvent) => {
+    if (event.key === key) hear(draftOf(me, conversationId) ?? { text: "" });
+  };
+  addEventListener("storage", changed);
+  return () => removeEventListener("storage", changed);
+}
+
 export function forgetDrafts(me: string): void {
   for (const key of keys(`draft/${me}/`)) write(key, undefined);
 }

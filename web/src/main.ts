@@ -1,7 +1,10 @@
 import { mount } from "svelte";
 import App from "./App.svelte";
+import { refuseFiles } from "./files.ts";
 import { learnLimits } from "./limits.ts";
 import { watchNews } from "./notify.svelte.ts";
+import { pulse } from "./pulse.svelte.ts";
+import { watchReads } from "./reads.ts";
 import { session } from "./session.svelte.ts";
 import { settings } from "./settings.svelte.ts";
 import "./style/tokens.css";
@@ -9,6 +12,9 @@ import "./style/base.css";
 
 settings.apply();
 watchNews();
+refuseFiles();
+pulse.start();
+watchReads();
 void session.start();
 void learnLimits();
 mount(App, { target: document.getElementById("app")! });

@@ -6,7 +6,11 @@ import { shareRefresh, Tabs, TabStore } from "./tabs.ts";
 export type Page = "loading" | "entry" | "ended" | "desk";
 
 const store = new TabStore();
-const fetch = shareRefresh(store, globalThis.fetch.bind(globalThis));
+const fetch = shareRefresh(store, (input, init) => {
+  // Taking a message back outlives the page: who closes it at once has still said so.
+  const keepalive = String(input).endsWith("/msg/recall");
+  return globalThis.fetch(input, keepalive ? { ...init, keepalive } : init);
+});
 
 /** So many messages of a conversation stay here: more than anybody scrolls back, so none goes while it is looked at. */
 const KEEP = 20_000;

@@ -31,7 +31,13 @@ function daysAgo(at: number, now: number): number {
 }
 
 export function clockTime(t: Texts, at: number): string {
-  return format(t.locale, "clock", { hour: "2-digit", minute: "2-digit" }).format(at);
+  return format(t.locale, "clock", { timeStyle: "short" }).format(at);
+}
+
+/** When something ends: the time if that is today, else with its day. */
+export function untilName(t: Texts, at: number, now: number): string {
+  if (daysAgo(at, now) === 0) return clockTime(t, at);
+  return format(t.locale, "until", { dateStyle: "medium", timeStyle: "short" }).format(at);
 }
 
 export function dayName(t: Texts, at: number, now: number): string {

@@ -87,6 +87,7 @@ impl Options {
             idle_timeout_ms: self.idle_timeout_ms,
             group_members_max: rules.groups.members_max,
             mentions_max: rules.groups.mentions_max,
+            recall_window_ms: rules.recall_window_ms,
         }
     }
 }

@@ -173,12 +173,16 @@ async fn without_named_pages_nobody_hears_of_it() {
 
 #[tokio::test]
 async fn the_server_says_what_it_is() {
-    let server = setup().with("NEXO_SESSION__POLICY", "per_platform").start();
+    let server = setup()
+        .with("NEXO_SESSION__POLICY", "per_platform")
+        .with("NEXO_MESSAGES__RECALL_SECONDS", "90")
+        .start();
     let told = server.http.get("/server/info", "").await.data().clone();
     assert_eq!(told["name"], "nexo");
     assert_eq!(told["version"], env!("CARGO_PKG_VERSION"));
     assert_eq!(told["dialects"], json!(["typed", "numbered", "dotted"]));
     assert_eq!(told["session_policy"], "per_platform");
+    assert_eq!(told["limits"]["recallWindowMs"], 90_000);
     let alice = server.person("alice").await;
     let mut socket = server.socket().await;
     let welcome = socket.auth(&alice.token).await;

@@ -17,6 +17,7 @@ import { defaultTiming, type Timing } from "./timing.js";
 import { type Grant, SignIn } from "./tokens.js";
 import {
   addressOf,
+  type Change,
   type Content,
   type ConversationLine,
   conversationOf,
@@ -196,6 +197,19 @@ export class Client {
     this.desk?.sync.askHeads();
   }
 
+  /**
+   * Asks the server whether it is there: true once anything is heard, false if the connection ends before,
+   * or if there is none. It has no time limit: how long is too long, the app knows.
+   */
+  ping(): Promise<boolean> {
+    return this.link.ping();
+  }
+
+  /** Gives up a connection on which nobody answers, and makes a new one. */
+  reconnect(): void {
+    this.link.reconnect();
+  }
+
   /** Lets go of everything, for good. */
   close(): void {
     this.leave({ name: "offline" });
@@ -279,6 +293,16 @@ export class Client {
     return this.open().loadOlder(target, limit);
   }
 
+  /**
+   * What happened in a conversation: the last changes, or those before `before` (a `changeSeq`), oldest
+   * first. Fewer than `limit` if it begins there. New ones come as `change` events.
+   */
+  async changes(target: Target, before?: number, limit = 100): Promise<Change[]> {
+    const desk = this.open();
+    const conversation = desk.find(target);
+    return conversation === undefined ? [] : desk.sync.changesBefore(conversation, before, limit);
+  }
+
   /** Takes a message back, for everybody. */
   async recall(serverMsgId: string): Promise<void> {
     await this.http.post("/msg/recall", { server_msg_id: serverMsgId });
@@ -298,6 +322,20 @@ export class Client {
       cursor = page.next_cursor;
     } while (cursor !== undefined);
     return readers;
+  }
+
+  /**
+   * Asks how far everybody in a group has read, and lets `state` and `readBy` of your messages follow; from
+   * then on receipts keep them. Call it when somebody looks, and again when the line was away.
+   */
+  async loadReads(target: Target): Promise<void> {
+    const desk = this.open();
+    const conversation = desk.find(target);
+    if (conversation === undefined || !("groupId" in conversation.address)) return;
+    const members = await this.groups.readState(conversation.address.groupId);
+    if (members === undefined) return;
+    conversation.reads?.learn(members);
+    desk.inbox.recount(conversation);
   }
 
   /** You are writing. Call it at every key; the others hear of it now and then. */

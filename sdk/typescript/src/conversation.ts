@@ -1,3 +1,5 @@
+import { arrange, latest } from "./arrange.js";
+import { GroupReads, type Progress } from "./reads.js";
 import { Held } from "./held.js";
 import { Prefix } from "./prefix.js";
 import { haveSameItems, sameObject } from "./snapshot.js";
@@ -6,7 +8,6 @@ import {
   type Change,
   type ConversationLine,
   type Message,
-  type MessageState,
   type Receive,
 } from "./types.js";
 
@@ -66,6 +67,8 @@ export class Conversation {
   private sureRead = 0;
   private assumedRead = 0;
   private headMax = 0;
+  /** Of a group: how far each member has come. */
+  readonly reads: GroupReads | undefined;
   private peerDelivered = 0;
   private peerRead = 0;
   /** Taken back before they arrived here. */
@@ -81,6 +84,7 @@ export class Conversation {
     public keep = Number.POSITIVE_INFINITY,
   ) {
     this.address = addressOf(me, id);
+    if ("groupId" in this.address) this.reads = new GroupReads(me);
   }
 
   /** The run of messages starts after this place. */
@@ -101,7 +105,7 @@ export class Conversation {
     this.previews.delete(message.serverMsgId);
     if (message.mine) {
       this.outgoing.delete(message.clientMsgId);
-      message = { ...message, state: this.stateAt(message.seq) };
+      message = { ...message, ...this.progressAt(message.seq) };
     }
     if (this.recalled.delete(message.serverMsgId)) message = { ...message, ...TAKEN_BACK };
     // A push says whether it speaks to us; of a pulled answer we find out.
@@ -117,7 +121,7 @@ export class Conversation {
     const fresh = older.map((message) => ({
       ...message,
       ...(this.recalled.has(message.serverMsgId) ? TAKEN_BACK : {}),
-      state: message.mine ? this.stateAt(message.seq) : message.state,
+      ...(message.mine ? this.progressAt(message.seq) : {}),
     }));
     if (fresh.length > 0) this.held.prepend(fresh);
     this.keep += fresh.length; // somebody wants to see them
@@ -162,18 +166,25 @@ export class Conversation {
     this.held.readTo(Math.max(this.sureRead, this.assumedRead, this.held.read));
   }
 
-  /** The others have received or read up to here; ours that this changes. */
-  hearReceipt(kind: "delivered" | "read", seq: number): Message[] {
+  /** Somebody has received or read up to here; ours that this changes. */
+  hearReceipt(kind: "delivered" | "read", seq: number, userId: string): Message[] {
+    if (this.reads !== undefined) return this.recount(this.reads.hear(userId, kind, seq) + 1, seq);
     const before = kind === "read" ? this.peerRead : this.peerDelivered;
     if (kind === "read") this.peerRead = Math.max(this.peerRead, seq);
     this.peerDelivered = Math.max(this.peerDelivered, seq);
+    return this.recount(before + 1, seq);
+  }
+
+  /** Compares our own messages with what receipts say of them; those that change. */
+  recount(from = this.held.first, to = this.held.last): Message[] {
     const changed: Message[] = [];
-    const top = Math.min(seq, this.held.last);
-    for (let at = Math.max(before + 1, this.held.first); at <= top; at += 1) {
+    const last = Math.min(to, this.held.last);
+    for (let at = Math.max(from, this.held.first); at <= last; at += 1) {
       const message = this.held.at(at);
       if (message === undefined || !message.mine) continue;
-      const state = this.stateAt(at);
-      if (message.state !== state) changed.push(this.held.change(at, { state }) as Message);
+      const now = this.progressAt(at);
+      if (message.state === now.state && message.readBy === now.readBy) continue;
+      changed.push(this.held.change(at, now) as Message);
     }
     return changed;
   }
@@ -197,6 +208,7 @@ export class Conversation {
     switch (change.kind) {
       case "joined":
         this.hasInfo = false; // how many there are now, the server says
+        this.reads?.join(change.userIds, change.seq ?? this.held.last + 1);
         if (!isMe) return [];
         this.active = true;
         this.hiddenSeq = undefined;
@@ -204,6 +216,7 @@ export class Conversation {
       case "left":
       case "kicked":
         this.hasInfo = false;
+        this.reads?.leave(change.userIds);
         if (isMe) this.active = false;
         return [];
       case "updated":
@@ -225,7 +238,7 @@ export class Conversation {
     const unplaced = [...mine, ...this.previews.values(), ...this.outgoing.values()];
     const isHeldSame = listed?.held === held && listed.version === held.version;
     if (isHeldSame && haveSameItems(listed.unplaced, unplaced)) return listed.all;
-    const all = Object.freeze([...held.all, ...unplaced]);
+    const all = Object.freeze(arrange(held, unplaced));
     this.listed = { held, version: held.version, unplaced, all };
     return all;
   }
@@ -253,10 +266,7 @@ export class Conversation {
   }
 
   private describe(): ConversationLine {
-    const lastMessage =
-      [...this.outgoing.values()].at(-1) ??
-      [...this.previews.values()].at(-1) ??
-      this.held.all.at(-1);
+    const lastMessage = latest(this.held, [...this.previews.values()], [...this.outgoing.values()]);
     const { address, memberCount } = this;
     return {
       id: this.id,
@@ -283,9 +293,10 @@ export class Conversation {
   }
 
   /** How far one of ours at this place has come. */
-  stateAt(seq: number): MessageState {
-    if (seq <= this.peerRead) return "read";
-    return seq <= this.peerDelivered ? "delivered" : "saved";
+  progressAt(seq: number): Progress {
+    if (this.reads !== undefined) return this.reads.at(seq);
+    if (seq <= this.peerRead) return { state: "read" };
+    return { state: seq <= this.peerDelivered ? "delivered" : "saved" };
   }
 
   private hold(ready: Message[]): Message[] {

@@ -59,6 +59,7 @@ export class Desk {
     this.inbox.mender = this.sync;
     this.ear = new Ear(me, events, this.inbox, this.outbox, this.sync, this.typing);
     this.outbox.onRefused = (entry) => events.emit("update", this.inbox.sending(entry));
+    this.outbox.lastOf = (id) => this.inbox.conversations.get(id)?.held.last ?? 0;
     this.loaded = this.load();
   }
 

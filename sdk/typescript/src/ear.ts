@@ -146,7 +146,7 @@ export class Ear {
   ): void {
     const [userId, seq] = [frame.from ?? "", Number(frame.msgSeq)];
     if (userId !== this.me) {
-      this.inbox.receipt(conversation, kind, seq);
+      this.inbox.receipt(conversation, kind, seq, userId);
       this.events.emit("receipt", { conversationId: conversation.id, userId, kind, seq });
     } else if (kind === "read") {
       conversation.readTo(seq);

@@ -13,6 +13,8 @@ export interface Limits {
   idleTimeoutMs: number;
   groupMembersMax: number;
   mentionsMax: number;
+  /** A sender may take a message back for this long. */
+  recallWindowMs?: number;
 }
 
 interface ChatFields {

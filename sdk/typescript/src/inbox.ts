@@ -80,8 +80,8 @@ export class Inbox {
     if (isShown && isNew) this.shown.add(message.serverMsgId);
     if (isShown && !ready.some((one) => one.serverMsgId === message.serverMsgId)) {
       // It waits for others before it, or is older than all here.
-      const state = message.mine ? conversation.stateAt(message.seq) : message.state;
-      this.events.emit("update", { ...message, state });
+      const progress = message.mine ? conversation.progressAt(message.seq) : {};
+      this.events.emit("update", { ...message, ...progress });
     }
     for (const one of ready) this.tell(conversation, one);
     this.makeRoom(conversation);
@@ -101,6 +101,7 @@ export class Inbox {
       const ready = conversation.hearChange(one);
       this.events.emit("change", one);
       for (const message of ready) this.tell(conversation, message);
+      if (PEOPLE.has(one.kind)) this.recount(conversation);
     }
     this.mender.active();
     if (!conversation.hasBegun) this.mender.askHeads();
@@ -195,7 +196,7 @@ export class Inbox {
     if (message.mine) return;
     this.acks.soon(conversation);
     // Whoever answers has read what came before.
-    this.receipt(conversation, "read", message.seq);
+    this.receipt(conversation, "read", message.seq, message.from);
   }
 
   /** Lets go of the oldest now and then. */
@@ -204,10 +205,19 @@ export class Inbox {
   }
 
   /** The others have received or read up to here. */
-  receipt(conversation: Conversation, kind: "delivered" | "read", seq: number): void {
-    for (const message of conversation.hearReceipt(kind, seq)) this.events.emit("update", message);
+  receipt(conversation: Conversation, kind: "delivered" | "read", seq: number, userId = ""): void {
+    for (const message of conversation.hearReceipt(kind, seq, userId)) this.events.emit("update", message);
+  }
+
+  /** Who has to have read our messages is others now, or how far they are is known anew. */
+  recount(conversation: Conversation): void {
+    for (const message of conversation.recount()) this.events.emit("update", message);
+    this.touch(conversation);
   }
 }
+
+/** Changes of who is in a group. */
+const PEOPLE: ReadonlySet<Change["kind"]> = new Set(["joined", "left", "kicked"]);
 
 /** A conversation that began while we were here is taken from its beginning, up to this length. */
 const SHORT = 200;

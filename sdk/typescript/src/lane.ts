@@ -18,6 +18,8 @@ export interface Entry {
   at: number;
   /** Why it was refused for good; it then waits for the app. */
   reason?: Reason;
+  /** The last place of its conversation when it was refused. */
+  after?: number;
 }
 
 /** An entry on its way. */

@@ -61,6 +61,18 @@ export class Link {
     void this.attempt();
   }
 
+  /** Whether the server answers on the connection; false if there is none, or it ends before. */
+  async ping(): Promise<boolean> {
+    return this.isOnline && ((await this.socket?.ping()) ?? false);
+  }
+
+  /** Gives a connection up on which nobody answers, and tries a new one. */
+  reconnect(): void {
+    if (!this.isWanted || !this.isOnline) return;
+    this.drop();
+    this.later(0);
+  }
+
   send(frame: ClientFrame): boolean {
     return this.isOnline && (this.socket?.send(frame) ?? false);
   }

@@ -112,6 +112,7 @@ export function fromEntry(entry: Entry, me: string): Message {
     at: entry.at,
     state: entry.reason === undefined ? "sending" : "refused",
     ...(entry.reason && { reason: entry.reason }),
+    ...(entry.after !== undefined && { after: entry.after }),
   };
 }
 

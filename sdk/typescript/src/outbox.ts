@@ -27,6 +27,8 @@ export class Outbox {
 
   /** It is refused for good. */
   onRefused: (entry: Entry, reason: Reason) => void = () => {};
+  /** The last place of a conversation. */
+  lastOf: (conversationId: string) => number = () => 0;
 
   constructor(
     private readonly userId: string,
@@ -128,7 +130,7 @@ export class Outbox {
     const refused = this.refusedOnes.get(clientMsgId);
     if (refused === undefined) return undefined;
     this.refusedOnes.delete(clientMsgId);
-    const { reason: _, ...entry } = refused;
+    const { reason: _, after: __, ...entry } = refused;
     void this.store.set(this.key(entry), entry);
     this.enter(entry);
     this.pump();
@@ -172,7 +174,7 @@ export class Outbox {
 
   private finish(lane: Lane, entry: Entry, reason: Reason): void {
     this.leave(lane, entry);
-    const refused = { ...entry, reason };
+    const refused = { ...entry, reason, after: this.lastOf(entry.conversationId) };
     this.refusedOnes.set(entry.clientMsgId, refused);
     void this.store.set(this.key(entry), refused);
     this.onRefused(refused, reason);

@@ -32,6 +32,8 @@ export class Socket {
   private isOver = false;
   private pingAfterMs: number;
   private timer: Cancel;
+  /** Those who asked whether somebody is there. */
+  private asked: Array<(isThere: boolean) => void> = [];
   /** Why the server ends the connection, if its close frame does not arrive. */
   private lastWord: string | undefined;
 
@@ -65,11 +67,26 @@ export class Socket {
     return true;
   }
 
+  /** Asks whether somebody is there: true with the next frame, false if the connection ends before. */
+  ping(): Promise<boolean> {
+    return new Promise((answer) => {
+      if (!this.send({ type: "PING" })) return answer(false);
+      this.asked.push(answer);
+    });
+  }
+
   /** Ends it and tells nobody. */
   close(): void {
     this.isOver = true;
     this.timer();
     this.socket.close();
+    this.answer(false);
+  }
+
+  private answer(isThere: boolean): void {
+    const asked = this.asked;
+    this.asked = [];
+    for (const answer of asked) answer(isThere);
   }
 
   private hear(data: unknown): void {
@@ -77,6 +94,7 @@ export class Socket {
     const frame = readFrame(data);
     if (frame === undefined) return;
     if (this.isReady) this.watch();
+    this.answer(true);
     switch (frame.type) {
       case "PING":
         this.send({ type: "PONG" });

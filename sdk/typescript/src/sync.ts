@@ -7,11 +7,13 @@ import type { ConversationInfo, Inbox, Mender } from "./inbox.js";
 import { type ChangeInfo, changeFromInfo, fromInfo, type MessageInfo } from "./messages.js";
 import { isPassing, Refused } from "./refusal.js";
 import type { Timing } from "./timing.js";
+import type { Change } from "./types.js";
 
 /** Cursors that fit into one frame with room to spare. */
 const CURSORS_MAX = 500;
 const PAGE = 100;
 const HEADS_PAGE = 1000;
+const CHANGES_PAGE = 200;
 const FEW = 3;
 const PULLS_MAX = 4;
 
@@ -133,6 +135,16 @@ export class Sync implements Mender {
     const missing = found.filter(({ seq }) => seq < conversation.held.first);
     if (missing.at(-1)?.seq !== conversation.held.first - 1) return [];
     return conversation.takeOlder(missing.map((info) => fromInfo(info, this.me)));
+  }
+
+  /** What happened before a change, or last: the newest of it, oldest first. */
+  async changesBefore({ id, changes }: Conversation, before: number | undefined, limit: number): Promise<Change[]> {
+    const end = before === undefined ? (changes.hole()?.to ?? changes.last) : before - 1;
+    const since = Math.max(0, end - Math.min(limit, CHANGES_PAGE));
+    if (end <= 0) return [];
+    const query = { conversation_id: id, since, limit: end - since };
+    const { items } = await this.http.list<ChangeInfo>("/conversation/changes", query);
+    return items.map(changeFromInfo).filter(({ changeSeq }) => changeSeq <= end);
   }
 
   /** Asks for a page of what was missed, and gives it time to come. */

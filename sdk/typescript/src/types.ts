@@ -24,6 +24,7 @@ export interface SendOptions {
 /**
  * How far a message is. Own ones: `sending`, `accepted` (taken, not on disk yet), `saved`, `delivered`,
  * `read`, or `refused`. Others': `received`, or `preview` while it has no place in the order.
+ * In a group `delivered` means that somebody has it, `read` that everybody has read it.
  */
 export type MessageState =
   | "sending"
@@ -57,8 +58,12 @@ export interface Message {
   /** When it was saved, else when it was written; milliseconds. */
   readonly at: number;
   readonly state: MessageState;
+  /** Of an own message in a group: how many others have read it, as far as is known. */
+  readonly readBy?: number;
   /** Why it was refused. */
   readonly reason?: Reason;
+  /** Of a refused one: the place it stays behind, the last one that was here when it was refused. */
+  readonly after?: number;
 }
 
 /** What you hear of a conversation. */

@@ -236,3 +236,23 @@ test.each([
   leave(world);
   expect(await heard).toMatchObject({ name: "Refused", reason });
 });
+
+test("a ping is answered by whatever comes next, and fails with the connection", async () => {
+  const world = new World();
+  expect(await world.client.ping()).toBe(false); // there is no connection yet
+  await world.online();
+  const heard = world.client.ping();
+  expect(world.socket.heard.at(-1)).toEqual({ type: "PING" });
+  world.socket.say({ type: "PONG" });
+  expect(await heard).toBe(true);
+
+  const silent = world.client.ping();
+  world.client.reconnect();
+  expect(await silent).toBe(false);
+  expect(world.states.at(-1)).toBe("offline");
+  await world.clock.pass(250);
+  world.socket.welcome();
+  await calm();
+  expect(world.sockets.length).toBe(2);
+  expect(world.states.at(-1)).toBe("online");
+});

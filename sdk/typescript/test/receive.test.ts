@@ -185,6 +185,20 @@ test("an accepted message that fails in the end is refused", async () => {
   expect(world.client.messages(ID)).toMatchObject([{ state: "refused", reason: "not_group_member" }]);
 });
 
+test("a refused message stays where it was, and what comes later is seen after it", async () => {
+  world.socket.say(push(1));
+  const { clientMsgId } = world.client.send(ID, "mine");
+  world.socket.say({ type: "ERROR", reason: "not_group_member", message: "", clientMsgId });
+  expect(world.client.conversation(ID)?.lastMessage?.body).toBe("mine");
+  world.socket.say(push(2));
+  const bodies = () => world.client.messages(ID).map(({ body }) => body);
+  expect(bodies()).toEqual(["text 1", "mine", "text 2"]);
+  expect(world.client.conversation(ID)?.lastMessage?.body).toBe("text 2");
+  world.client.retry(clientMsgId);
+  expect(bodies()).toEqual(["text 1", "text 2", "mine"]);
+  expect(world.client.conversation(ID)?.lastMessage?.body).toBe("mine");
+});
+
 test("words that the operator replaced are replaced here too", async () => {
   const { clientMsgId } = world.client.send(ID, "a bad word");
   const ack = { type: "ACK", ackType: "saved", conversationId: ID, clientMsgId, serverMsgId: "m" };
@@ -288,4 +302,49 @@ test("unread on a fresh device is the server's count, though only the end is her
   expect((await world.client.loadOlder(ID, 30)).length).toBe(30);
   expect(seqs()).toEqual(Array.from({ length: 32 }, (_, i) => 70 + i));
   expect(world.client.conversation(ID)?.unread).toBe(51);
+});
+
+test("what happened long ago is read backwards, up to where one came", async () => {
+  const GROUP = "sg_g";
+  const change = (change_seq: number) => ({ conversation_id: GROUP, change_seq, kind: "joined", operator_id: "you", at: change_seq });
+  world.answers["/conversation/heads"] = () => ({
+    heads: [{ conversation_id: GROUP, min_seq: 1, max_seq: 1, delivered_seq: 1, read_seq: 1, min_change_seq: 3, change_seq: 7, unread_count: 0, is_active: true, is_pinned: false, recv_msg_opt: 0, updated_at: 1 }],
+    has_more: false,
+  });
+  world.answers["/conversation/changes"] = (query) => {
+    const [since, limit] = [Math.max(Number(query.get("since")), 2), Number(query.get("limit"))];
+    return [1, 2, 3, 4, 5, 6, 7].filter((seq) => seq > since).slice(0, limit).map(change);
+  };
+  world.client.refresh();
+  await world.clock.pass(1_000);
+  const seqs = async (before?: number, limit?: number) =>
+    (await world.client.changes(GROUP, before, limit)).map(({ changeSeq }) => changeSeq);
+  expect(await seqs(undefined, 3)).toEqual([5, 6, 7]);
+  expect(await seqs(5, 3)).toEqual([3, 4]);
+  expect(await seqs(3, 3)).toEqual([]);
+});
+
+test("in a group, read means by everybody who was there, and after a reload too", async () => {
+  const GROUP = "sg_g";
+  const state = () => {
+    const message = world.client.messages(GROUP).find(({ mine }) => mine);
+    return `${message?.state} ${message?.readBy}`;
+  };
+  const { clientMsgId } = world.client.send(GROUP, "hello");
+  const saved = { type: "ACK", ackType: "saved", conversationId: GROUP, clientMsgId, serverMsgId: "m", msgSeq: "1", ts: 1 };
+  const read = (from: string, seq = "1") => world.socket.say({ type: "ACK", ackType: "read", conversationId: GROUP, serverMsgId: "m", msgSeq: seq, from });
+  world.socket.say(saved);
+  expect(state()).toBe("saved 0");
+  read("ann");
+  expect(state()).toBe("delivered 1"); // one of nobody knows how many
+  const member = (user_id: string, from_seq: number, read_seq: number) => ({ user_id, from_seq, delivered_seq: read_seq, read_seq });
+  const members = [member("me", 1, 1), member("ann", 1, 0), member("ben", 1, 0), member("zoe", 2, 1)];
+  world.answers["/group/read_state"] = () => ({ too_large: false, members });
+  await world.client.loadReads(GROUP);
+  expect(state()).toBe("delivered 1");
+  read("ben");
+  expect(state()).toBe("read 2"); // zoe came later
+  const change = { type: "GROUP_CHANGED", conversationId: GROUP, changeSeq: "1", from: "me", ts: 1 };
+  world.socket.say({ ...change, event: "kicked", userId: "ben" });
+  expect(state()).toBe("read 1");
 });

@@ -4,30 +4,59 @@ export type Part =
   | { kind: "link"; text: string; href: string }
   | { kind: "mention"; text: string; isMe: boolean };
 
-const LINK = /https?:\/\/[^\s<>"'，。、；：！？（）《》]+/gi;
-/** What ends a sentence is not part of the address before it. */
-const TAIL = /[.,;:!?)\]}]+$/;
+/** No part of an address: spaces, quotes, brackets of markup, Chinese punctuation, marks of direction. */
+const OUT = "\\s<>\"'，。、；：！？（）《》「」【】\\u200e\\u200f\\u061c\\u202a-\\u202e\\u2066-\\u2069";
+/** An address on the web, one that only begins with www, or an e-mail address. */
+const LINK = new RegExp(
+  `https?://[^${OUT}]+` +
+    `|(?<![\\p{L}\\p{N}@._/-])www\\.[^${OUT}]+` +
+    "|(?<![\\p{L}\\p{N}._%+/-])[A-Za-z0-9._%+-]{1,64}@(?:[A-Za-z0-9-]{1,63}\\.)+[A-Za-z]{2,24}(?![A-Za-z0-9-])",
+  "giu",
+);
+const PAIRS: Record<string, string> = { ")": "(", "]": "[", "}": "{" };
 
-/** Finds addresses and names. Only http and https become links; everything else stays text. */
+/** Finds addresses and names. Only http, https and e-mail become links; everything else stays text. */
 export function partsOf(text: string, mentions: ReadonlyArray<{ word: string; isMe: boolean }> = []): Part[] {
   const parts: Part[] = [];
   let from = 0;
   for (const found of text.matchAll(LINK)) {
-    const address = found[0].replace(TAIL, "");
-    if (!isAddress(address)) continue;
+    const address = withoutTail(found[0]);
+    const href = hrefOf(address);
+    if (href === undefined) continue;
     parts.push(...named(text.slice(from, found.index), mentions));
-    parts.push({ kind: "link", text: address, href: address });
+    parts.push({ kind: "link", text: address, href });
     from = found.index + address.length;
   }
   parts.push(...named(text.slice(from), mentions));
   return parts;
 }
 
-function isAddress(text: string): boolean {
+/** What ends a sentence is not part of the address before it, nor is a bracket that opened before it. */
+function withoutTail(address: string): string {
+  /** How many brackets of a kind close more than open. */
+  const surplus: Record<string, number> = {};
+  for (const [closing, opening] of Object.entries(PAIRS)) {
+    surplus[closing] = address.split(closing).length - address.split(opening).length;
+  }
+  let end = address.length;
+  for (; end > 0; end -= 1) {
+    const last = address[end - 1]!;
+    if (".,;:!?…".includes(last)) continue;
+    if ((surplus[last] ?? 0) <= 0) break;
+    surplus[last]! -= 1;
+  }
+  return address.slice(0, end);
+}
+
+function hrefOf(address: string): string | undefined {
+  if (!/^(https?:\/\/|www\.)/i.test(address)) return `mailto:${address}`;
+  const isShort = !/^http/i.test(address);
   try {
-    return /^https?:$/.test(new URL(text).protocol);
+    const { protocol, hostname } = new URL(isShort ? `https://${address}` : address);
+    if (!/^https?:$/.test(protocol) || (isShort && !/^www\.[^.]+\.[^.]/i.test(hostname))) return undefined;
+    return isShort ? `https://${address}` : address;
   } catch {
-    return false;
+    return undefined;
   }
 }
 

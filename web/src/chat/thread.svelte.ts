@@ -1,5 +1,6 @@
 import { type Message, type MessageState, Refused } from "nexo-sdk";
 import { later } from "../later.ts";
+import { notes } from "../notes.svelte.ts";
 import { client } from "../session.svelte.ts";
 
 const PAGE = 100;
@@ -36,6 +37,8 @@ export class Thread {
   private pausedUntil = 0;
   private readonly offs: Array<() => void> = [];
   private isClosed = false;
+  /** How far it was read is known, as long as the line lasts. */
+  private hasReads = false;
   private readonly lookAgain = later(() => this.refresh(), PAUSE_MS);
 
   constructor(readonly id: string) {
@@ -50,7 +53,10 @@ export class Thread {
       client.on("update", (message) => mine(message) && refresh()),
       client.on("removed", (gone) => mine(gone) && refresh()),
       client.on("conversation", (line) => line.id === this.id && refresh()),
-      client.on("state", () => refresh()),
+      client.on("state", ({ name }) => {
+        if (name !== "online") this.hasReads = false;
+        refresh();
+      }),
       client.on("typing", ({ conversationId, userId, on }) => {
         if (conversationId !== this.id) return;
         const others = this.typing.filter((one) => one !== userId);
@@ -123,9 +129,20 @@ export class Thread {
     const line = client.conversation(this.id);
     const first = this.first();
     this.hasOlder = line !== undefined && first > 1 && first !== this.oldest;
-    if (this.isFilled) return;
-    if (!this.isReady && line !== undefined && line.unread > 0) this.unreadFrom = line.readSeq + 1;
-    this.fill();
+    if (!this.isFilled) {
+      if (!this.isReady && line !== undefined && line.unread > 0) this.unreadFrom = line.readSeq + 1;
+      this.fill();
+    }
+    if (this.isReady && line?.active) this.lookAround();
+  }
+
+  /** Of a group: what happened among the messages that are here, and how far they were read. */
+  private lookAround(): void {
+    if (!this.id.startsWith("sg_") || client.state.name !== "online") return;
+    void notes.reach(this.id, this.hasOlder ? (this.messages.find(({ seq }) => seq > 0)?.at ?? 0) : 0);
+    if (this.hasReads) return;
+    this.hasReads = true;
+    client.loadReads(this.id).catch((error) => (this.hasReads = error instanceof Refused));
   }
 
   /** Brings what is needed before the first look. */

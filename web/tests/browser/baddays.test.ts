@@ -17,12 +17,12 @@ test("the server is killed and comes back on the same data", async () => {
   await ben.line("anna").click();
 
   await world.server.halt("SIGKILL");
-  await anna.page.getByText("You are offline.").waitFor();
+  await anna.page.getByText("The server is not answering.").waitFor();
   await anna.say("meanwhile");
   await anna.reaches("meanwhile", "sending");
   await world.server.run();
   await anna.page.getByRole("button", { name: "Try now" }).click();
-  await anna.page.getByText("You are offline.").waitFor({ state: "detached" });
+  await anna.page.getByText("The server is not answering.").waitFor({ state: "detached" });
   await ben.bubble("meanwhile").waitFor({ timeout: 30_000 });
   await anna.reaches("meanwhile", "read");
   expect(await ben.page.locator("article").count()).toBe(2);
@@ -41,7 +41,7 @@ test("the wire is cut, the page is reloaded, and what was not sent still goes ou
   await anna.reaches("one", "read");
 
   cutter.cut();
-  await anna.page.getByText("You are offline.").waitFor();
+  await anna.page.getByText("The server is not answering.").waitFor();
   await anna.say("two");
   await anna.say("three");
   await anna.field.fill("a thought");
@@ -53,6 +53,39 @@ test("the wire is cut, the page is reloaded, and what was not sent still goes ou
   const texts = await ben.page.locator("article .text").allTextContents();
   expect(texts).toEqual(["one", "two", "three"]);
   await cutter.stop();
+});
+
+test("a server that answers nothing is noticed within five seconds, and when it is back", async () => {
+  world = await World.start({}, "beside");
+  const anna = await world.person("anna");
+  anna.allowBadDays();
+  const banner = anna.page.getByText("The server is not answering.");
+  await anna.page.waitForTimeout(3_000); // while it answers nothing is said
+  expect(await anna.page.locator(".link .bar").count()).toBe(0);
+  world.server.freeze();
+  await banner.waitFor({ timeout: 5_000 });
+  // The connection is given up, and tried anew: it is said all the time.
+  for (let second = 0; second < 12; second += 1) {
+    await anna.page.waitForTimeout(1_000);
+    expect(await banner.count(), `after ${second} s`).toBe(1);
+  }
+  world.server.wake();
+  await banner.waitFor({ state: "detached", timeout: 20_000 });
+});
+
+test("a browser without network says so at once, and comes back by itself", async () => {
+  world = await World.start({}, "beside");
+  const [anna, ben] = [await world.person("anna"), await world.person("ben")];
+  anna.allowBadDays();
+  await anna.chatWith("ben");
+  await anna.context.setOffline(true);
+  const banner = anna.page.getByText("You are offline.");
+  await banner.waitFor({ timeout: 2_000 });
+  expect(await anna.page.getByText("The server is not answering.").count()).toBe(0);
+  await anna.say("as soon as I can");
+  await anna.context.setOffline(false);
+  await banner.waitFor({ state: "detached", timeout: 5_000 });
+  await ben.line("anna").getByText("as soon as I can").waitFor();
 });
 
 test("a conversation that is here is shown while the server is away, and the rest comes later", async () => {
@@ -72,7 +105,7 @@ test("a conversation that is here is shown while the server is away, and the res
   await anna.page.waitForTimeout(500);
 
   cutter.cut();
-  await anna.page.getByText("You are offline.").waitFor();
+  await anna.page.getByText("The server is not answering.").waitFor();
   await anna.line("Ben").click();
   await anna.bubble("number 40.").waitFor({ timeout: 1_000 });
   expect(await anna.page.locator("article").count()).toBe(1);

@@ -52,9 +52,9 @@ test("a mention finds those whom no page has shown yet", async () => {
 test("what somebody said whom no page has shown, or who has left, is taken back", async () => {
   await owner.page.reload();
   owner.allow(/status of 404/); // who has left is no member
-  await owner.choose("from the last of many", "Take back");
-  await owner.choose("and good bye", "Take back");
-  await owner.page.locator("article").filter({ hasText: "was taken back" }).nth(1).waitFor();
+  await owner.choose("from the last of many", "Unsend");
+  await owner.choose("and good bye", "Unsend");
+  await owner.page.locator("article").filter({ hasText: "An admin removed this message" }).nth(1).waitFor();
   expect(await owner.bubble("and good bye").count()).toBe(0);
 });
 

@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 
@@ -65,6 +65,15 @@ export class Server {
     });
   }
 
+  /** It stops to answer, but nothing is closed; until it is woken. */
+  freeze(): void {
+    this.process?.kill("SIGSTOP");
+  }
+
+  wake(): void {
+    this.process?.kill("SIGCONT");
+  }
+
   async stop(): Promise<void> {
     await this.halt("SIGKILL");
     rmSync(this.data, { recursive: true, force: true });
@@ -91,6 +100,13 @@ export class Server {
   async token(userId: string): Promise<string> {
     const body = { user_id: userId, password: PASSWORD, platform_id: 1 };
     return (await this.ask<{ token: string }>("POST", "/auth/login", body)).token;
+  }
+
+  /** Says something in the name of the server. */
+  async systemSay(recv_id: string, text: string): Promise<void> {
+    const token = readFileSync(join(this.data, "system.token"), "utf8").trim();
+    const client_msg_id = crypto.randomUUID();
+    await this.ask("POST", "/system/send", { client_msg_id, session_type: 1, recv_id, msg_type: 1, content: { text } }, token);
   }
 
   /** Says something without a page. */

@@ -91,9 +91,9 @@ test("a reply leads to what it answers", async () => {
 test("a message is taken back for both", async () => {
   await anna.say("Oops, wrong window");
   await ben.bubble("Oops, wrong window").waitFor();
-  await anna.choose("Oops, wrong window", "Take back");
-  await ben.page.getByText("Anna took this message back").first().waitFor();
-  await anna.page.getByText("You took this message back").waitFor();
+  await anna.choose("Oops, wrong window", "Unsend");
+  await anna.page.getByText("You unsent this message").waitFor();
+  await ben.page.getByText("Anna unsent this message").first().waitFor();
   expect(await ben.page.getByText("wrong window").count()).toBe(0);
 });
 

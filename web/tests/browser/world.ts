@@ -107,7 +107,7 @@ export class Person {
       if (!this.allowed.some((one) => one.test(text))) this.problems.push(`${this.id}: ${text}`);
     };
     page.on("console", (message) => {
-      if (message.type() === "error" || message.type() === "warning") complain(message.text());
+      if (message.type() === "error" || message.type() === "warning") complain(`${message.text()} ${message.location().url}`);
     });
     page.on("pageerror", (error) => complain(String(error)));
     page.on("request", (request) => {

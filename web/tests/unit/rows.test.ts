@@ -75,8 +75,18 @@ test("what happened stands where it happened", () => {
   const all = [message(1, NOON), message(2, NOON + 2 * MINUTE)];
   expect(shape(rowsOf(all, [note(NOON + MINUTE)]))).toBe("day m<> note m<>");
   expect(shape(rowsOf(all, [note(NOON + 5 * MINUTE)]))).toBe("day m< m> note");
-  expect(shape(rowsOf(all, [note(NOON - MINUTE)]))).toBe("day m< m>"); // older than what is here
+  expect(shape(rowsOf(all, [note(NOON - MINUTE)], 0, true))).toBe("day m< m>"); // its place is among older ones
+  expect(shape(rowsOf(all, [note(NOON - MINUTE)]))).toBe("day note m< m>"); // this is the beginning
   expect(shape(rowsOf([], [note(NOON)]))).toBe("day note");
+});
+
+test("how far they have come is said once for those that are as far", () => {
+  const mine = (seq: number, state: Message["state"], readBy?: number) =>
+    message(seq, NOON, "me", { state, ...(readBy !== undefined && { readBy }) });
+  const said = (all: Message[]) => rowsOf(all).flatMap((row) => (row.kind === "message" ? row.hasState : []));
+  expect(said([mine(1, "read"), mine(2, "read"), mine(3, "saved")])).toEqual([false, true, true]);
+  expect(said([mine(1, "delivered", 2), mine(2, "delivered", 1)])).toEqual([true, true]);
+  expect(said([message(1, NOON)])).toEqual([false]);
 });
 
 test("a key lasts from sending to being read, and no two are the same", () => {

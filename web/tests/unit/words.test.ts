@@ -1,12 +1,14 @@
-import type { ConversationLine } from "nexo-sdk";
+import type { ConversationLine, Group } from "nexo-sdk";
 import { expect, test } from "vitest";
+import { emojiOnly } from "../../src/chat/emoji.ts";
 import { mentionAt, partsOf } from "../../src/chat/parts.ts";
+import { silenceOf } from "../../src/chat/silence.ts";
 import { idsOf, passwordProblem, userIdProblem } from "../../src/entry/rules.ts";
 import { matching } from "../../src/list/search.ts";
 import { hashOf, mayBeOf, placeOf } from "../../src/route.svelte.ts";
 import { en } from "../../src/texts/en.ts";
 import { zh } from "../../src/texts/zh.ts";
-import { agoName, dayName, shortTime } from "../../src/time.ts";
+import { agoName, clockTime, dayName, shortTime, untilName } from "../../src/time.ts";
 import { initialsOf, pictureOf } from "../../src/ui/face.ts";
 
 test("only http and https become links", () => {
@@ -16,6 +18,64 @@ test("only http and https become links", () => {
   expect(links("https://")).toEqual([]);
   expect(links('https://a.example/"onclick="x')).toEqual(["https://a.example/"]);
   expect(links("（https://a.example）。")).toEqual(["https://a.example"]);
+});
+
+test("links keep the brackets that are theirs, and lose those that are not", () => {
+  const link = (text: string) => partsOf(text).flatMap((part) => (part.kind === "link" ? `${part.text} ${part.href}` : []));
+  const same = (address: string) => [`${address} ${address}`];
+  expect(link("(https://x.example/y_(z))")).toEqual(same("https://x.example/y_(z)"));
+  expect(link("see https://x.example/y_(z), please")).toEqual(same("https://x.example/y_(z)"));
+  expect(link("[here](https://x.example/a[1])")).toEqual(same("https://x.example/a[1]"));
+  expect(link("https://x.example/?q={a}!?…")).toEqual(same("https://x.example/?q={a}"));
+  expect(link("Go to www.example.org/a. Now")).toEqual(["www.example.org/a https://www.example.org/a"]);
+  expect(link("WWW.EXAMPLE.ORG")).toEqual(["WWW.EXAMPLE.ORG https://WWW.EXAMPLE.ORG"]);
+  for (const none of ["www.", "www.x", "awww.example.org", "a@b", "@example.org", "www..x.y"]) expect(link(none), none).toEqual([]);
+  expect(link("Write to ann.b+c@mail.example.org.")).toEqual(["ann.b+c@mail.example.org mailto:ann.b+c@mail.example.org"]);
+  expect(link("https://u@x.example/")).toEqual(same("https://u@x.example/"));
+  expect(link("زوروا \u200fhttps://x.example/a\u200f، أو www.example.org.")).toEqual([
+    ...same("https://x.example/a"),
+    "www.example.org https://www.example.org",
+  ]);
+});
+
+test("a text of addresses is read in a moment", () => {
+  const started = performance.now();
+  for (const text of ["a.".repeat(2_000), "a@".repeat(2_000), "https://x/(".repeat(400), "www.".repeat(1_000), ")".repeat(4_000)]) {
+    partsOf(text);
+    partsOf(`https://x.example/${text}`);
+  }
+  expect(performance.now() - started).toBeLessThan(500);
+});
+
+test("a few emoji alone are large, anything else is text", () => {
+  const cases = [["👍", 1], ["❤️ 🎉", 2], ["👩‍👩‍👧‍👦👋🏽🇩🇪", 3], ["1️⃣", 1], [" 😀\n", 1]] as const;
+  for (const [text, many] of cases) expect(emojiOnly(text), text).toBe(many);
+  for (const text of ["", " ", "👍👍👍👍", "👍 ok", "12", "©", "#", "a", "👍!"]) expect(emojiOnly(text), text).toBe(0);
+});
+
+test("a clock shows time as it is written there", () => {
+  const at = +new Date(2026, 10, 16, 14, 35);
+  const plain = (text: string) => text.replace(/\s/g, " ");
+  for (const [locale, shown] of [["en-US", "2:35 PM"], ["en-GB", "14:35"], ["zh-CN", "14:35"]] as const) {
+    expect(plain(clockTime({ ...en, locale }, at))).toBe(shown);
+  }
+  expect(plain(untilName({ ...en, locale: "en-GB" }, at, at - 3_600_000))).toBe("14:35");
+  expect(plain(untilName({ ...en, locale: "en-GB" }, at, at - 86_400_000))).toBe("16 Nov 2026, 14:35");
+});
+
+test("why one cannot write", () => {
+  const line = { peerId: "ben", active: true } as ConversationLine;
+  const group = { myRole: 0, mutedUntil: 0, isMuted: false } as Group;
+  const inGroup = { groupId: "g", active: true } as ConversationLine;
+  expect(silenceOf(line, undefined, 5)).toBeUndefined();
+  expect(silenceOf({ ...line, peerId: "system" }, undefined, 5)).toEqual({ kind: "system" });
+  expect(silenceOf({ ...inGroup, active: false }, group, 5)).toEqual({ kind: "left" });
+  expect(silenceOf(inGroup, { ...group, mutedUntil: 9 }, 5)).toEqual({ kind: "muted", until: 9 });
+  expect(silenceOf(inGroup, { ...group, mutedUntil: 9 }, 9)).toBeUndefined();
+  expect(silenceOf(inGroup, { ...group, mutedUntil: Number.MAX_SAFE_INTEGER }, 5)).toEqual({ kind: "muted" });
+  expect(silenceOf(inGroup, { ...group, mutedUntil: 9, myRole: 2 }, 5)).toBeUndefined();
+  expect(silenceOf(inGroup, { ...group, isMuted: true }, 5)).toEqual({ kind: "adminsOnly" });
+  expect(silenceOf(inGroup, { ...group, isMuted: true, myRole: 1 }, 5)).toBeUndefined();
 });
 
 test("nothing of a text is lost", () => {

@@ -33,6 +33,8 @@ pub struct Limits {
     pub group_members_max: u32,
     /// People one message may mention.
     pub mentions_max: usize,
+    /// A sender may recall their message for this long, so clients offer it no longer.
+    pub recall_window_ms: u64,
 }
 
 /// The token was good.
