@@ -1,3 +1,4 @@
+import { added } from "./added.svelte.ts";
 import { lines } from "./lines.svelte.ts";
 import { isLooked, tellLooked } from "./looked.ts";
 import { people } from "./people.svelte.ts";
@@ -7,7 +8,7 @@ import { settings } from "./settings.svelte.ts";
 import { t } from "./texts/t.svelte.ts";
 
 /** What came long ago is no news. */
-const NEWS_MS = 60_000;
+export const NEWS_MS = 60_000;
 
 export function canNotify(): boolean {
   return typeof Notification !== "undefined" && globalThis.isSecureContext;
@@ -32,21 +33,29 @@ export function watchNews(): void {
     const isGroup = line.kind === "group";
     const body = isGroup ? t.chat.from(people.name(message.from), text) : text;
     // The same tag for all tabs: one conversation is one notification.
-    const shown = show(line.name, { body: body.slice(0, 200), tag: line.id, icon: "/icon-192.png" });
-    if (shown === undefined) return;
-    shown.onclick = () => {
-      window.focus();
-      route.go({ conversation: line.id });
-      shown.close();
-    };
+    show(line.name, body, line.id);
+  });
+  added.on(async (conversation, by, at) => {
+    if (!document.hidden || !settings.notify || Date.now() - at > NEWS_MS) return;
+    if (!canNotify() || Notification.permission !== "granted" || (await isLooked())) return;
+    const who = await client.people.get(by).catch(() => undefined);
+    const group = await client.groups.get(conversation.slice(3)).catch(() => undefined);
+    const name = group?.name ?? lines.get(conversation).name;
+    show(name, t.join.addedYou(who?.nickname || by, name), conversation);
   });
 }
 
 /** Browsers of phones have the word but not the thing: there the count in the title has to do. */
-function show(title: string, options: NotificationOptions): Notification | undefined {
+function show(title: string, body: string, conversation: string): void {
+  let shown: Notification;
   try {
-    return new Notification(title, options);
+    shown = new Notification(title, { body: body.slice(0, 200), tag: conversation, icon: "/icon-192.png" });
   } catch {
-    return undefined;
+    return;
   }
+  shown.onclick = () => {
+    window.focus();
+    route.go({ conversation });
+    shown.close();
+  };
 }

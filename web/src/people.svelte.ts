@@ -2,6 +2,8 @@ import type { Presence } from "nexo-sdk";
 import { SvelteMap } from "svelte/reactivity";
 import { later } from "./later.ts";
 import { client, session } from "./session.svelte.ts";
+import { SYSTEM } from "./system.ts";
+import { t } from "./texts/t.svelte.ts";
 
 /** What is known of somebody. */
 interface Person {
@@ -32,10 +34,12 @@ class People {
     };
     client.on("message", ({ from, at }) => Date.now() - at < PRESENCE_MS && stirs(from));
     client.on("receipt", ({ userId }) => stirs(userId));
+    client.on("person", ({ userId, nickname, avatar }) => this.learn(userId, { nickname, avatar }));
     client.on("typing", ({ userId }) => stirs(userId));
   }
 
   name(id: string): string {
+    if (id === SYSTEM) return t.system;
     return this.find(id)?.nickname || id;
   }
 
@@ -84,9 +88,19 @@ class People {
     }
   }
 
+  /** Asks anew who these are; nothing changes for those who cannot be asked. */
+  refresh(ids: readonly string[]): void {
+    for (const id of ids) {
+      if (id === SYSTEM || this.waiting.includes(id)) continue;
+      this.asked.add(id);
+      this.waiting.push(id);
+    }
+    queueMicrotask(() => void this.ask());
+  }
+
   private find(id: string): Person | undefined {
     const person = this.known.get(id);
-    if (person === undefined && id !== "" && !this.asked.has(id)) {
+    if (person === undefined && id !== "" && id !== SYSTEM && !this.asked.has(id)) {
       this.asked.add(id);
       this.waiting.push(id);
       queueMicrotask(() => void this.ask());
@@ -100,10 +114,9 @@ class People {
     if (id === undefined) return;
     this.busy += 1;
     try {
-      const { nickname, avatar } = await client.people.get(id);
-      this.known.set(id, { nickname, avatar });
+      this.learn(id, await client.people.get(id));
     } catch {
-      this.asked.delete(id); // the next look asks again
+      if (!this.known.has(id)) this.asked.delete(id); // the next look asks again
     }
     this.busy -= 1;
     void this.ask();

@@ -145,6 +145,12 @@ export class Client {
     await this.http.post("/user/change_password", body);
   }
 
+  /** Sets a password with a code from the operator, which works once. Every sign-in ends. */
+  async resetPassword(userId: string, code: string, newPassword: string): Promise<void> {
+    const body = { user_id: userId, code, new_password: newPassword };
+    await this.http.postOpenly("/user/reset_password", body);
+  }
+
   /**
    * The access token, refreshed if it has expired: for what speaks to the server without this client.
    * It lives for minutes, so ask for it each time.

@@ -178,6 +178,7 @@ export class Desk {
     const now = await this.http.put<{ is_pinned: boolean; recv_msg_opt: 0 | 1 | 2 }>(path, body);
     conversation.choose(now.is_pinned, now.recv_msg_opt);
     this.inbox.touch(conversation);
+    this.sync.askHeads(); // what was said while it was blocked
   }
 
   async hide(target: Target, hidden: boolean): Promise<void> {

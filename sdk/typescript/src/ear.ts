@@ -42,6 +42,7 @@ export class Ear {
       }
       case "CONVERSATION_SETTINGS": {
         const conversation = this.inbox.open(frame.conversationId);
+        if (conversation.receive === "blocked") this.sync.askHeads(); // what was said meanwhile
         conversation.receive = frame.receive;
         conversation.pinned = frame.pinned;
         conversation.hiddenSeq = frame.hiddenSeq === undefined ? undefined : Number(frame.hiddenSeq);

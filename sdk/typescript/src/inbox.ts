@@ -154,7 +154,7 @@ export class Inbox {
       }
       if (info.peer_read_seq !== undefined) this.receipt(conversation, "read", info.peer_read_seq);
       const last = info.last_message;
-      if (conversation.hasBegun && last !== undefined) {
+      if (conversation.hasBegun && last !== undefined && conversation.receive !== "blocked") {
         if (last.seq === conversation.arrived.last + 1) this.take(fromInfo(last, this.me));
         else this.expect(conversation, last.seq);
       }

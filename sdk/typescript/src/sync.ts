@@ -156,7 +156,9 @@ export class Sync implements Mender {
     });
   }
 
-  private isBehind({ arrived, changes }: Conversation): boolean {
+  /** Whether something is missing. Nothing is of a blocked conversation, until it is unblocked. */
+  private isBehind({ arrived, changes, receive }: Conversation): boolean {
+    if (receive === "blocked") return false;
     return arrived.hole() !== undefined || changes.hole() !== undefined;
   }
 

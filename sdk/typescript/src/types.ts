@@ -66,7 +66,10 @@ export interface Message {
   readonly after?: number;
 }
 
-/** What you hear of a conversation. */
+/**
+ * What you hear of a conversation. Of a `blocked` one nothing new comes to this device; it comes when that
+ * ends. `unread` of its line still counts what waits.
+ */
 export type Receive = "normal" | "silent" | "blocked";
 
 /** A line of the list. */

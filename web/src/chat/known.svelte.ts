@@ -2,7 +2,7 @@ import { conversationOf, type ConversationLine, Refused } from "nexo-sdk";
 import { lines } from "../lines.svelte.ts";
 import { route } from "../route.svelte.ts";
 import { client, session } from "../session.svelte.ts";
-import { SYSTEM } from "./silence.ts";
+import { SYSTEM } from "../system.ts";
 
 /**
  * Whether there is such a conversation for us. A link may name anybody and any group, so one that is not

@@ -1,4 +1,5 @@
 import type { ConversationLine, Group } from "nexo-sdk";
+import { SYSTEM } from "../system.ts";
 
 /** Why one cannot write in a conversation. */
 export type Silence =
@@ -8,8 +9,6 @@ export type Silence =
   /** Without an end: until an admin ends it. */
   | { kind: "muted"; until?: number };
 
-/** The account in whose name the server writes. */
-export const SYSTEM = "system";
 /** The longest mute with an end is a year. */
 const LONGEST_MS = 367 * 86_400_000;
 

@@ -16,7 +16,14 @@ export function passwordProblem(t: Texts, password: string): string | undefined 
 export function nicknameProblem(t: Texts, nickname: string): string | undefined {
   const length = [...nickname.trim()].length;
   if (length === 0) return t.entry.missingNickname;
-  return length > 64 ? t.reasons.bad_nickname : undefined;
+  return length > 128 ? t.reasons.bad_nickname : undefined;
+}
+
+/** A code from whoever runs the server: how it is grouped and spelled does not matter. */
+export function resetCodeProblem(t: Texts, code: string): string | undefined {
+  const letters = code.replace(/[\s-]/g, "");
+  if (letters === "") return t.reset.missingCode;
+  return /^[A-Za-z2-7]{16}$/.test(letters) ? undefined : t.reset.badCode;
 }
 
 /** User ids as somebody types them: by spaces, commas or lines. */

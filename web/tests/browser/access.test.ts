@@ -43,6 +43,10 @@ for (const [locale, colorScheme] of [["en-GB", "light"], ["en-GB", "dark"], ["zh
     const { page } = person;
     await page.getByRole("heading", { level: 1 }).waitFor();
     await check(person, "entry");
+    await page.locator(".under .link").first().click();
+    await page.locator("button.main").click();
+    await check(person, "reset, with errors");
+    await page.locator(".card > .link").click();
     await page.locator(".turn button").click();
     await page.locator("button.main").click();
     await check(person, "register, with errors");
@@ -57,6 +61,14 @@ for (const [locale, colorScheme] of [["en-GB", "light"], ["en-GB", "dark"], ["zh
     await page.locator("#members").waitFor();
     await page.locator("#waiting").waitFor();
     await check(person, "group details");
+    await page.locator("#members ~ ul a.who").last().click();
+    await page.locator("aside h3").waitFor();
+    await check(person, "profile");
+    await page.goBack();
+    await page.locator("aside .body > .button").first().click();
+    await page.getByRole("dialog").getByRole("combobox").waitFor();
+    await check(person, "invite");
+    await page.keyboard.press("Escape");
     await page.locator(".add").click();
     await check(person, "menu");
     await page.getByRole("menuitem").nth(1).click();
@@ -189,7 +201,7 @@ test("a hidden page tells of what arrives", async () => {
   await page.reload();
   await person.signIn("mara");
   await page.locator("a.me").click();
-  await page.getByLabel("Notify me while this page is hidden").check();
+  await page.getByRole("switch", { name: "Notify me while this page is hidden" }).check();
   await page.evaluate(() => {
     Object.defineProperty(document, "hidden", { value: true });
     document.dispatchEvent(new Event("visibilitychange"));

@@ -38,7 +38,7 @@ test("a group is made, and those invited see it", async () => {
   await anna.page.getByRole("button", { name: "New conversation" }).click();
   await anna.page.getByRole("menuitem", { name: "New group" }).click();
   await anna.page.getByRole("textbox", { name: "Group name" }).fill("Book club");
-  await anna.page.getByRole("textbox", { name: "Invite people" }).fill("ben");
+  await anna.page.getByRole("combobox", { name: "Invite people" }).fill("ben");
   await anna.page.getByRole("button", { name: "Create group" }).click();
   await anna.field.waitFor();
   await ben.line("Book club").waitFor();
@@ -102,11 +102,11 @@ test("roles, silence and a new name", async () => {
   await ben.bubble("can you hear me?").waitFor();
 
   const panel = await panelOf(anna);
-  await panel.getByLabel("Only admins may write").click();
+  await panel.getByLabel("Only admins can post").click();
   await cora.page.getByText("Only admins can post now").waitFor();
   await cora.page.getByText("Only admins can post in this group.").waitFor();
   expect(await cora.field.count()).toBe(0);
-  await panel.getByLabel("Only admins may write").click();
+  await panel.getByLabel("Only admins can post").click();
 
   await panel.getByRole("button", { name: "Edit" }).click();
   await panel.getByRole("textbox", { name: "Group name" }).fill("Novel club");
@@ -126,8 +126,8 @@ test("somebody is removed, the group changes hands, and ends", async () => {
   await ben.page.getByRole("dialog").getByRole("button", { name: "Remove from group" }).click();
   await cora.page.getByText("You are not in this group any more.").first().waitFor();
 
-  await toMember(anna, "Ben", "Give them the group");
-  await anna.page.getByRole("dialog").getByRole("button", { name: "Give them the group" }).click();
+  await toMember(anna, "Ben", "Transfer ownership");
+  await anna.page.getByRole("dialog").getByRole("button", { name: "Transfer ownership" }).click();
   await (await panelOf(ben)).getByRole("button", { name: "Dissolve group" }).waitFor();
   // What is asked for just as one leaves, or as it ends, is refused.
   for (const one of [anna, ben, cora]) one.allow(/status of 403/, /status of 410/);

@@ -1,7 +1,8 @@
-import { type ChildProcess, spawn } from "node:child_process";
+import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
+import { promisify } from "node:util";
 
 const ROOT = resolve(import.meta.dirname, "../../..");
 
@@ -77,6 +78,12 @@ export class Server {
   async stop(): Promise<void> {
     await this.halt("SIGKILL");
     rmSync(this.data, { recursive: true, force: true });
+  }
+
+  /** What an operator does in a terminal, with the server's data; what it printed. */
+  async tool(...args: string[]): Promise<string> {
+    const env = { ...SETTINGS, ...this.settings };
+    return (await promisify(execFile)(binary(), [...args, "--data", this.data], { env })).stdout;
   }
 
   /** Asks over HTTP; the data of the answer. */

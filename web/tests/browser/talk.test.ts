@@ -121,8 +121,8 @@ test("a conversation is pinned, muted and found", async () => {
   const first = anna.page.getByRole("navigation").getByRole("link").first();
   expect(await first.textContent()).toContain("Ben Okri");
   await anna.line("Carl").click({ button: "right" });
-  await anna.page.getByRole("menuitem", { name: "Mute" }).click();
-  await anna.line("Carl").getByText("Muted").waitFor({ state: "attached" });
+  await anna.page.getByRole("menuitem", { name: "Mute notifications" }).click();
+  await anna.line("Carl").getByText("Notifications muted").waitFor({ state: "attached" });
   await anna.page.keyboard.press("Control+k");
   await anna.page.keyboard.type("car");
   await anna.line("Ben Okri").waitFor({ state: "detached" });

@@ -42,6 +42,20 @@ test("every reason has a sentence of its own, and none shows its code", () => {
   expect(Object.keys(en.reasons).sort()).toEqual(Object.keys(codes).sort());
 });
 
+test("the words are those of chat apps", () => {
+  const { list, group, settings } = en;
+  expect([list.mute, group.transfer, group.kick, group.muteAll, settings.themeAuto, en.system]).toEqual([
+    "Mute notifications",
+    "Transfer ownership",
+    "Remove from group",
+    "Only admins can post",
+    "System",
+    "System",
+  ]);
+  const old = [...english].filter(([key, text]) => /\b(take|takes|taken|took)\b.*\bback\b|may (not )?write|give them/i.test(text));
+  expect(old).toEqual([]);
+});
+
 test("Chinese is Chinese", () => {
   const same = [...chinese].filter(([key, text]) => text === english.get(key) && key !== "app");
   expect(same).toEqual([]);

@@ -3,8 +3,9 @@ import { expect, test } from "vitest";
 import { emojiOnly } from "../../src/chat/emoji.ts";
 import { mentionAt, partsOf } from "../../src/chat/parts.ts";
 import { silenceOf } from "../../src/chat/silence.ts";
-import { idsOf, passwordProblem, userIdProblem } from "../../src/entry/rules.ts";
+import { idsOf, passwordProblem, resetCodeProblem, userIdProblem } from "../../src/entry/rules.ts";
 import { matching } from "../../src/list/search.ts";
+import { matchingPeople, namedBy } from "../../src/people/pick.ts";
 import { hashOf, mayBeOf, placeOf } from "../../src/route.svelte.ts";
 import { en } from "../../src/texts/en.ts";
 import { zh } from "../../src/texts/zh.ts";
@@ -114,8 +115,26 @@ test("a search wants all words, in names and ids", () => {
   expect(names("晓")).toEqual(["林晓"]);
 });
 
+test("people are found by name and id, who has exactly this id first", () => {
+  const all = [{ id: "benny", name: "Benny Hill" }, { id: "ben", name: "Zoe" }, { id: "lin", name: "林晓" }];
+  const ids = (text: string) => matchingPeople(all, text).map(({ id }) => id);
+  expect(ids("")).toEqual(["benny", "ben", "lin"]);
+  expect(ids("BEN")).toEqual(["ben", "benny"]);
+  expect(ids("hill benny")).toEqual(["benny"]);
+  expect(ids("晓")).toEqual(["lin"]);
+  expect(namedBy(all, " benny hill ")).toEqual(["benny"]); // a whole name
+  expect(namedBy(all, "ben, nobody")).toEqual(["ben", "nobody"]);
+  const twins = [...all, { id: "zoe2", name: "Zoe" }];
+  expect(namedBy(twins, "Zoe")).toEqual(["Zoe"]); // nobody guesses
+});
+
+test("a reset code may be spelled as one likes", () => {
+  for (const code of ["A4DQ-OBYH-A4DQ-OBYH", "a4dqobyha4dqobyh", " a4dq obyh a4dq obyh "]) expect(resetCodeProblem(en, code)).toBeUndefined();
+  for (const code of ["", " - ", "A4DQ-OBYH", "A4DQ-OBYH-A4DQ-OBY1"]) expect(resetCodeProblem(en, code), code).toBeDefined();
+});
+
 test("an address leads where it came from", () => {
-  for (const place of [{}, { isSettings: true }, { conversation: "si_a_b" }, { conversation: "sg_x/y%", isInfo: true }]) {
+  for (const place of [{}, { conversation: "sg_x", person: "a/b%" }, { isSettings: true }, { conversation: "si_a_b" }, { conversation: "sg_x/y%", isInfo: true }]) {
     expect(placeOf(hashOf(place))).toEqual(place);
   }
   for (const hash of ["", "#", "#/c/", "#/x/y"]) expect(placeOf(hash)).toEqual({});

@@ -1,0 +1,54 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { PASSWORD, World } from "./world.ts";
+
+let world: World;
+
+beforeAll(async () => {
+  world = await World.start();
+});
+
+afterAll(() => world?.stop());
+
+test("a server that takes no new accounts says so", async () => {
+  const closed = await World.start({ NEXO_AUTH__REGISTRATION: "closed" });
+  const guest = await closed.guest();
+  await guest.page.getByText("This server does not take new accounts.").waitFor();
+  expect(await guest.page.getByRole("button", { name: "Create an account" }).count()).toBe(0);
+  await closed.stop();
+});
+
+test("whoever forgot the password sets a new one with a code of the operator", async () => {
+  const { server } = world;
+  await server.register("cora", "Cora");
+  await server.halt("SIGTERM"); // its folder is its own while it runs
+  const code = /[A-Z2-7]{4}(-[A-Z2-7]{4}){3}/.exec(await server.tool("user", "reset-code", "cora"))?.[0] ?? "";
+  await server.run();
+  const guest = await world.guest();
+  guest.allow(/status of 401/);
+  const { page } = guest;
+  await page.getByRole("textbox", { name: "User ID" }).fill("cora");
+  await page.getByRole("button", { name: "Forgot your password?" }).click();
+  expect(await page.getByRole("textbox", { name: "User ID" }).inputValue()).toBe("cora");
+  const set = async (text: string, password: string) => {
+    await page.getByRole("textbox", { name: "Reset code" }).fill(text);
+    await page.locator("input[name=password]").fill(password);
+    await page.getByRole("button", { name: "Set the new password" }).click();
+  };
+  await set("abc", "short");
+  await page.getByText("A reset code has 16 letters and digits.").waitFor();
+  await page.getByText("At least 8 characters, please.").waitFor();
+  await set("AAAA-BBBB-CCCC-DDDD", "a new horse");
+  await page.getByText("The user ID or the code is not right").waitFor();
+  await set(code.toLowerCase().replaceAll("-", " "), "a new horse");
+  await guest.online();
+
+  const again = await world.guest();
+  again.allow(/status of 401/);
+  await again.page.getByRole("textbox", { name: "User ID" }).fill("cora");
+  await again.page.locator("input[name=password]").fill(PASSWORD);
+  await again.page.getByRole("button", { name: "Sign in" }).click();
+  await again.page.getByText("The user ID or the password is not right.").waitFor();
+  await again.page.locator("input[name=password]").fill("a new horse");
+  await again.page.getByRole("button", { name: "Sign in" }).click();
+  await again.online();
+});

@@ -1,0 +1,37 @@
+import { afterAll, beforeAll, test } from "vitest";
+import { World } from "./world.ts";
+
+let world: World;
+
+beforeAll(async () => {
+  world = await World.start();
+});
+
+afterAll(() => world?.stop());
+
+test("a new name and picture reach others at once, in list, chat, group and profile", async () => {
+  const viewport = { width: 1400, height: 900 };
+  const [anna, ben] = [await world.person("anna", { nickname: "Anna", viewport }), await world.person("ben", { nickname: "Ben", viewport })];
+  const { server } = world;
+  const token = await server.token("ben");
+  const made = { name: "Team", member_ids: ["anna"], join_type: "open" };
+  const { group_id } = await server.ask<{ group_id: string }>("POST", "/group/create", made, token);
+  await server.say(token, { recv_id: "anna" }, "Hello");
+  await server.say(token, { group_id }, "Hello all");
+  await anna.line("Ben").waitFor();
+  await anna.line("Team").click();
+  await anna.bubble("Hello all").getByText("Ben", { exact: true }).waitFor();
+  await anna.page.getByRole("link", { name: "Group details" }).click();
+  const panel = anna.page.getByRole("complementary", { name: "Group details" });
+  await panel.getByRole("link", { name: "Ben" }).waitFor();
+
+  await ben.page.locator("a.me").click();
+  await ben.page.getByRole("textbox", { name: "Display name" }).fill("Benedict");
+  await ben.page.getByRole("textbox", { name: "Picture" }).fill("🦊");
+  await ben.page.getByRole("button", { name: "Save" }).click();
+
+  await anna.line("Benedict").getByText("🦊").waitFor();
+  await anna.line("Team").getByText("Benedict: Hello all").waitFor();
+  await anna.bubble("Hello all").getByText("Benedict").waitFor();
+  await panel.getByRole("link", { name: "Benedict" }).waitFor();
+});
