@@ -1,7 +1,8 @@
 import { addressOf, type ConversationLine } from "nexo-sdk";
 import { later } from "./later.ts";
-import { people, SYSTEM } from "./people.svelte.ts";
+import { people } from "./people.svelte.ts";
 import { client, session } from "./session.svelte.ts";
+import { SYSTEM } from "./system.ts";
 
 /** The server has no name of its own: the language of the page gives it one. */
 function named(line: ConversationLine): ConversationLine {

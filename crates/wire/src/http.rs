@@ -151,6 +151,7 @@ impl From<&Presence> for OnlineStatus {
 
 /// Where the caller stands in one conversation.
 #[derive(Debug, Serialize, ToSchema)]
+#[expect(clippy::struct_excessive_bools, reason = "each is told on its own")]
 pub struct Head {
     conversation_id: String,
     min_seq: u64,

@@ -18,6 +18,7 @@ const SHORT: u64 = 200;
 
 /// A head as HTTP tells it.
 #[derive(Debug, Clone, Deserialize)]
+#[expect(clippy::struct_excessive_bools, reason = "each is told by the server on its own")]
 pub(crate) struct Head {
     pub(crate) conversation_id: String,
     pub(crate) min_seq: u64,

@@ -5,6 +5,7 @@ use crate::types::{Address, Message, Receive};
 
 /// What a conversation looks like in the list.
 #[derive(Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is told by the server on its own")]
 pub(crate) struct About {
     pub(crate) name: String,
     pub(crate) avatar: String,
@@ -24,6 +25,7 @@ pub(crate) struct About {
 
 /// A line of the list.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is shown on its own")]
 pub struct ConversationLine {
     /// Its id.
     pub id: String,

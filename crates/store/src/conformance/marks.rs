@@ -107,11 +107,11 @@ pub(super) async fn settings(opener: Arc<dyn Opener>) {
     let blocked = Settings { pinned: true, receive: Receive::Blocked, ..Settings::default() };
     assert_eq!(now, blocked);
     let hidden = Hidden { seq: Seq(1), since: Millis(0) };
-    let extra = Some("{\"colour\":\"红\"}".to_owned());
-    let hide =
-        SettingsChange { hiding: Some(Hiding::Hide(hidden)), extra: extra.clone(), ..change() };
+    let extra = "{\"colour\":\"红\"}".to_owned();
+    let hiding = Some(Hiding::Hide(hidden));
+    let hide = SettingsChange { hiding, extra: Some(extra.clone()), ..change() };
     let now = store.update_settings(&alice, &conversation, hide).await.unwrap().unwrap();
-    assert_eq!(now, Settings { hidden: Some(hidden), extra: extra.unwrap(), ..blocked.clone() });
+    assert_eq!(now, Settings { hidden: Some(hidden), extra, ..blocked.clone() });
     assert_eq!(standing(&store, "alice", "bob").await.settings, now);
     let plain = Some(String::new());
     let show = SettingsChange { hiding: Some(Hiding::Show), extra: plain, ..change() };

@@ -11,6 +11,7 @@ use crate::{shapes, words};
 
 /// A conversation of the caller: with one person, or of a group.
 #[derive(Debug, Serialize, ToSchema)]
+#[expect(clippy::struct_excessive_bools, reason = "each is told on its own")]
 pub struct ConversationInfo {
     conversation_id: String,
     #[schema(schema_with = shapes::session_type)]
