@@ -216,7 +216,7 @@ async fn put_in_list(
     Ok(())
 }
 
-/// Deletes a conversation, as document 004 §8 has it: that of a group by its owner, which ends the
+/// Deletes a conversation: that of a group by its owner, which ends the
 /// group and keeps what was said; a private one by nobody.
 pub async fn delete(
     chat: &Chat,

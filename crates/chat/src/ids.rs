@@ -347,7 +347,7 @@ impl fmt::Debug for LoginId {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct ConnectionId(pub u64);
 
-/// The kind of device, by the numbers of document 003: 1 iOS, 2 Android, 3 Windows, 4 macOS, 5 Web.
+/// The kind of device, by number: 1 iOS, 2 Android, 3 Windows, 4 macOS, 5 Web.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]

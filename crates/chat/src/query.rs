@@ -252,7 +252,7 @@ async fn seen(
     Ok(message)
 }
 
-/// Pages by number, as document 004 has them.
+/// Pages by number, as the dotted dialect has them.
 async fn members(
     chat: &Chat,
     caller: &Caller,

@@ -244,7 +244,7 @@ impl Shared {
         self.settled(id);
     }
 
-    /// The line document 001 asks for: how long writing to the log took, and answering.
+    /// A line for load tests: how long writing to the log took, and answering.
     fn trace(&self, message: &Accepted, length: u64, written: Duration, answered: Duration) {
         tracing::debug!(
             target: "nexo::perf",

@@ -1,4 +1,4 @@
-//! Sending, pulling and reading under document 003's paths.
+//! Sending, pulling and reading over the `snake_case` paths of HTTP.
 
 use nexo_sim::process::Setup;
 use nexo_sim::{Answer, Person, Server};

@@ -1,4 +1,4 @@
-//! Every command of document 004 §9, by its own name.
+//! Every command of the dotted dialect, by its own name.
 
 #![allow(clippy::unwrap_used, reason = "only tests are here")]
 

@@ -55,7 +55,7 @@ async fn single_whoever_connects_last_of_two_waiting_logins_wins() {
     two.expect_silence().await;
 }
 
-/// A sign-in is a device: its tabs do not put each other out. Document 000 has one socket per user,
+/// A sign-in is a device: its tabs do not put each other out. One socket per user is a setting,
 /// which an operator can have too.
 #[tokio::test]
 async fn single_the_tabs_of_one_sign_in_share_it_unless_there_is_one_socket_only() {

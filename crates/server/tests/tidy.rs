@@ -153,3 +153,21 @@ fn the_readme_names_the_versions_that_build_it() {
     let (node, _) = node.split_once('"').expect("a Node version");
     assert!(readme.contains(&format!("Node {node}")), "the README does not name Node {node}");
 }
+
+/// The papers that the dialects were made from have no names here: a reader cannot look them up.
+#[test]
+fn dialects_and_features_are_called_by_their_names() {
+    let pages = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md"];
+    let pages = pages.into_iter().map(|page| root().join(page));
+    let sources = ["crates", "docs", "sdk/rust", "sdk/typescript/src", "web/src"]
+        .into_iter()
+        .flat_map(|folder| ["rs", "md", "ts", "svelte", "json", "proto"].map(|kind| (folder, kind)))
+        .flat_map(|(folder, kind)| files(folder, kind));
+    let named = ["document", "documents"].map(|word| format!("{word} 00"));
+    for file in pages.chain(sources) {
+        let text = read(&file).to_lowercase();
+        for name in &named {
+            assert!(!text.contains(name.as_str()), "{} speaks of {name}…", file.display());
+        }
+    }
+}

@@ -19,7 +19,7 @@ use nexo_store::archive::{ArchiveError, Import, Kind, copy, survey};
 use nexo_store::mini_im::{MiniIm, MiniImOptions, Note, Report, UserIds};
 use nexo_store::{Embedded, MySql, MySqlOptions};
 
-/// The tables of document 002, with what came before `msg_seq`.
+/// The tables of mini-im, with what came before `msg_seq`.
 const TABLES: &str = include_str!("fixtures/mini_im/tables.sql");
 /// A few rows of everything, and of everything that can be odd.
 const ROWS: &str = include_str!("fixtures/mini_im/rows.sql");

@@ -1,4 +1,4 @@
-//! The bodies of HTTP answers under document 000's paths: camelCase, ids and seqs as strings.
+//! The bodies of HTTP answers over the camelCase paths: camelCase, ids and seqs as strings.
 
 use std::collections::BTreeMap;
 
@@ -32,7 +32,7 @@ pub struct MessageEntity {
     mentions: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     reply_to_server_msg_id: Option<String>,
-    /// 1 saved, 4 revoked, by the numbers of document 000.
+    /// 1 saved, 4 revoked.
     status: i32,
     msg_seq: String,
     client_msg_id: String,

@@ -127,7 +127,7 @@ impl From<&MemberProfileChange> for MemberUpdated {
     }
 }
 
-/// A change, in the words of document 003.
+/// A change, as HTTP and the numbered dialect tell it.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct ChangeEntity {
     conversation_id: String,

@@ -13,15 +13,15 @@ use crate::{dotted, numbered, typed};
 /// How a connection speaks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Dialect {
-    /// Document 000: text by `type`.
+    /// Text by `type`.
     #[default]
     Typed,
-    /// Document 003: text by number.
+    /// Text by number.
     Numbered {
         /// Whether `data` is a nested object instead of base64.
         nested: bool,
     },
-    /// Document 004: by `cmd`.
+    /// By `cmd`.
     Dotted {
         /// Whether it is protobuf instead of JSON.
         binary: bool,

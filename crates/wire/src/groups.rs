@@ -1,4 +1,4 @@
-//! The bodies of HTTP answers about groups, in the names of document 003.
+//! The bodies of HTTP answers about groups, in the names of the `snake_case` paths.
 
 use nexo_chat::Reason;
 use nexo_chat::ids::{GroupId, UserId};

@@ -55,7 +55,7 @@ impl Envelope<()> {
     }
 }
 
-/// A person, as document 003 shows them; `user_id` repeats `id` for those who look for that name.
+/// A person; `user_id` repeats `id` for those who look for that name.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct UserInfo {
     id: String,

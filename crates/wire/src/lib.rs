@@ -6,7 +6,7 @@
 //! - [`typed`]: text frames by `type`; [`numbered`]: envelopes by number; [`dotted`]: by `cmd`, as text
 //!   or protobuf
 //! - [`http`]: the envelope of HTTP answers and the bodies that all paths share
-//! - [`camel`]: the bodies of document 000's paths; [`snake`]: those of document 003's
+//! - [`camel`]: the bodies of camelCase paths; [`snake`]: those of `snake_case`
 //! - [`info`]: what the server says of itself; [`shapes`]: what fields may hold, for the documents
 //! - [`groups`]: the bodies about groups; [`changes`]: what happened to something stored
 

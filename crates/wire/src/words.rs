@@ -10,11 +10,11 @@ pub(crate) const JOININGS: [(&str, Joining); 3] =
 pub(crate) const HISTORIES: [(&str, History); 2] =
     [("joined", History::Joined), ("all", History::All)];
 
-/// A role's word, in the order of document 003's numbers.
+/// A role's word, in the order of its numbers over HTTP.
 pub(crate) const ROLES: [(&str, Role); 3] =
     [("member", Role::Member), ("admin", Role::Admin), ("owner", Role::Owner)];
 
-/// A receive option's word, in the order of document 003's numbers.
+/// A receive option's word, in the order of its numbers over HTTP.
 pub(crate) const RECEIVES: [(&str, Receive); 3] =
     [("normal", Receive::Normal), ("silent", Receive::Silent), ("blocked", Receive::Blocked)];
 

@@ -1,4 +1,4 @@
-//! Conversations under document 003's paths.
+//! Conversations over the `snake_case` paths.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ use crate::gateway::Gateway;
 
 type Shared = State<Arc<Gateway>>;
 
-/// The paths of conversations under document 003's names.
+/// The `snake_case` paths of conversations.
 pub(super) fn paths(paths: &mut Paths) {
     paths.group("Conversations", "What you talk in, how far you have read, and what you chose.");
     paths! { paths:

@@ -1,4 +1,4 @@
-//! What was said in groups, under document 000's paths.
+//! What was said in groups, over the camelCase paths.
 
 use std::sync::Arc;
 

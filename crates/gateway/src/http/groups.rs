@@ -105,7 +105,7 @@ impl CreateGroupBody {
             joining: read_joining(self.join_type.as_deref())?.unwrap_or_default(),
             history: read_history(self.history.as_deref())?.unwrap_or_default(),
             members: user_ids(&self.member_ids)?,
-            least: 1, // document 003 lets somebody begin alone
+            least: 1, // over HTTP somebody may begin alone
         })
     }
 }

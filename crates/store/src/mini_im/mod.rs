@@ -1,4 +1,4 @@
-//! The tables of mini-im (document 002, before it had `msg_seq`), as things that a store can take.
+//! The tables of mini-im (before it had `msg_seq`), as things that a store can take.
 //!
 //! There a message's global id was its place: cursors name ids, and ids have holes. Here every
 //! conversation is counted anew from 1 in the order of the ids, and cursors are led over. All is

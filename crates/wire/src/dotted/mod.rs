@@ -1,4 +1,4 @@
-//! The dotted dialect (document 004): requests and answers by `cmd`, as JSON text or as protobuf.
+//! The dotted dialect: requests and answers by `cmd`, as JSON text or as protobuf.
 //!
 //! - [`payload`]: what is inside the envelopes, one struct for both forms
 //! - `decode`: the envelope of a request; `requests`: what each command asks for
@@ -29,7 +29,7 @@ fn chat_type(conversation: &ConversationId) -> i32 {
     if conversation.group().is_some() { GROUP } else { PRIVATE }
 }
 
-/// Roles in the order of document 004's numbers.
+/// Roles in the order of the dotted dialect's numbers.
 const ROLES: [(i32, Role); 3] = [(0, Role::Owner), (1, Role::Member), (2, Role::Admin)];
 
 fn role_number(role: Role) -> i32 {

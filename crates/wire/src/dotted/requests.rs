@@ -20,7 +20,7 @@ use crate::mentions;
 
 /// Conversations of one answer.
 const CONVERSATIONS_MAX: usize = 1000;
-/// People of a new group, as document 004 §7 has it.
+/// People a new group needs in the dotted dialect.
 const GROUP_LEAST: usize = 3;
 
 /// Finds out what a command wants. What it speaks of goes into the echo as far as it can be read.

@@ -1,4 +1,4 @@
-//! The numbered dialect (document 003): one envelope, operations by number, `data` as base64 of
+//! The numbered dialect: one envelope, operations by number, `data` as base64 of
 //! JSON or, for JavaScript, as a nested object.
 
 mod decode;

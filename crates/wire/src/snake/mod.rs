@@ -1,4 +1,4 @@
-//! The bodies of HTTP answers under document 003's paths: `snake_case`, seqs as numbers.
+//! The bodies of HTTP answers over the `snake_case` paths: `snake_case`, seqs as numbers.
 
 mod conversations;
 mod messages;
@@ -8,7 +8,7 @@ pub use messages::{MaxSeq, Mentioned, MessageInfo, Pulled, ReaderInfo, Readers, 
 
 use nexo_chat::ids::ConversationId;
 
-/// The number of a private conversation, as document 003 counts them.
+/// The number of a private conversation, as `session_type` counts them.
 pub const SESSION_PRIVATE: i32 = 1;
 /// The number of a group's conversation.
 pub const SESSION_GROUP: i32 = 2;

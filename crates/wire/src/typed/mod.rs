@@ -1,4 +1,4 @@
-//! The typed dialect (document 000): text frames, one flat camelCase object by `type`.
+//! The typed dialect: text frames, one flat camelCase object by `type`.
 
 mod decode;
 mod early;

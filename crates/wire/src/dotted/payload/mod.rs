@@ -1,6 +1,6 @@
 //! What is inside the envelopes. Each payload is one struct for both forms: serde for JSON, prost
 //! for protobuf. `crates/wire/proto/dotted.proto` explains every field; a test holds the two to
-//! each other. Fields above 19 are not in document 004.
+//! each other. Fields above 19 are additions to the dialect.
 #![allow(missing_docs, reason = "the fields are explained in the .proto file")]
 
 mod auth;
