@@ -10,8 +10,8 @@ export CARGO_TERM_COLOR ?= auto
 help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
 
-run: web ## build and start the server with its web client on http://127.0.0.1:8080, data in ./data
-	$(CARGO) run --release --bin nexo -- serve
+run: release ## build and start the server with its web client on http://127.0.0.1:8080, data in ./data
+	target/release/nexo serve
 
 web: web/dist/index.html ## the web client, which the server takes into its binary
 
@@ -66,5 +66,6 @@ scenarios: release ## the long form of the scenarios, for both SDKs: 10,000 mess
 	node sdk/scenarios/run.mjs --long
 	node sdk/scenarios/run.mjs --long --sdk rust
 
-release: web ## the binary, in target/release/nexo
+release: web ## the binary, in target/release/nexo; its symbols are beside it, in nexo.debug
 	$(CARGO) build --release --locked --bin nexo
+	scripts/split-symbols target/release/nexo
