@@ -284,6 +284,8 @@ pub enum GroupAct {
     Join {
         /// What they say to those who decide.
         message: String,
+        /// Who brought them, as they say; believed of somebody who is in it.
+        inviter: Option<UserId>,
     },
     /// Let somebody in who asked, or not.
     Answer {
@@ -341,6 +343,7 @@ impl GroupAct {
         match self {
             Self::Create(new) => &new.members,
             Self::Invite(users) => users,
+            Self::Join { inviter, .. } => inviter.as_slice(),
             Self::Answer { user, .. }
             | Self::Kick(user)
             | Self::SetRole(user, _)
@@ -355,6 +358,7 @@ impl GroupAct {
         match self {
             Self::Create(new) => &mut new.members,
             Self::Invite(users) => users,
+            Self::Join { inviter, .. } => inviter.as_mut_slice(),
             Self::Answer { user, .. }
             | Self::Kick(user)
             | Self::SetRole(user, _)

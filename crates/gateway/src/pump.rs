@@ -1,5 +1,6 @@
 //! The poll side of a session: what to handle next, and writing when nothing else is ready.
 
+use std::num::NonZeroU32;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -30,8 +31,9 @@ pub(crate) struct Answered {
     pub(crate) echo: Echo,
     /// When it was read.
     pub(crate) since: Instant,
-    /// When it had its place in the order, if somebody wants to know.
-    pub(crate) placed: Option<Instant>,
+    /// How long it took to get its place in the order, if somebody wants to know. Small, since
+    /// every socket has room for one.
+    pub(crate) placed_after_us: Option<NonZeroU32>,
     /// The message whose fate this socket waits for, if it may be told before it is saved.
     pub(crate) awaits: Option<MessageId>,
     /// How it went.
@@ -44,8 +46,9 @@ pub(crate) struct Saved {
     pub(crate) echo: Option<Echo>,
     /// When it was read.
     pub(crate) since: Instant,
-    /// When it had its place in the order, if somebody wants to know.
-    pub(crate) placed: Option<Instant>,
+    /// How long it took to get its place in the order, if somebody wants to know. Small, since
+    /// every socket has room for one.
+    pub(crate) placed_after_us: Option<NonZeroU32>,
     /// The message whose fate this socket waits for, if it may be told before it is saved.
     pub(crate) awaits: Option<MessageId>,
     /// What is awaited.
@@ -58,8 +61,8 @@ impl Future for Saved {
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Answered> {
         let result = std::task::ready!(Pin::new(&mut self.sending).poll(cx));
         let echo = self.echo.take().unwrap_or_default();
-        let Self { since, placed, awaits, .. } = *self;
-        Poll::Ready(Answered { echo, since, placed, awaits, result })
+        let Self { since, placed_after_us, awaits, .. } = *self;
+        Poll::Ready(Answered { echo, since, placed_after_us, awaits, result })
     }
 }
 

@@ -265,9 +265,15 @@ impl Session {
                 Ok(())
             }
             Ok(Answer::Later(sending)) => {
-                let placed = perf::is_on().then(Instant::now);
+                let placed_after_us = perf::placed(since);
                 let echo = Some(echo);
-                self.pump.answers.push_back(Saved { echo, since, placed, awaits, sending });
+                self.pump.answers.push_back(Saved {
+                    echo,
+                    since,
+                    placed_after_us,
+                    awaits,
+                    sending,
+                });
                 Ok(())
             }
             Err(error) => {
@@ -316,7 +322,7 @@ impl Session {
 
     fn answered(&mut self, answered: Answered) -> Result<(), Farewell> {
         let now = self.now();
-        let Answered { echo, since, placed, awaits, result } = answered;
+        let Answered { echo, since, placed_after_us, awaits, result } = answered;
         if let Ok(Reply::Accepted(_)) = &result {
             self.gateway.measures.acks_accepted.increment(1);
             self.gateway.measures.accept_seconds.record(since.elapsed());
@@ -344,7 +350,7 @@ impl Session {
             Ok(reply) => {
                 self.gateway.measures.save_seconds.record(since.elapsed());
                 self.reply(&reply, &echo, now);
-                if let (Some(placed), Reply::Saved(saved)) = (placed, &reply) {
+                if let (Some(placed), Reply::Saved(saved)) = (placed_after_us, &reply) {
                     perf::saved(&saved.message, since, placed);
                 }
                 Ok(())

@@ -77,7 +77,7 @@ async fn group(store: &Embedded, alice: &UserId, bob: &UserId) -> Result<(), Box
         (alice, GroupAct::SetRole(bob.clone(), Role::Admin)),
         (alice, GroupAct::Mute(bob.clone(), Millis(1_800_000_000_000))),
         (bob, GroupAct::SetProfile(profile)),
-        (&carol, GroupAct::Join { message }),
+        (&carol, GroupAct::Join { message, inviter: None }),
     ] {
         let asker = Asker { user: by.clone(), at: Millis(5000), origin: None };
         let about = About { users: act.users().to_vec(), code: act.code().cloned() };

@@ -166,7 +166,9 @@ async fn a_send_costs_the_same_in_a_group_of_ten_and_of_a_hundred_thousand() {
     eprintln!("a send: {:?} in the small group, {:?} in the large one", each[0], each[1]);
     assert!(took[1] < took[0] * 3 + Duration::from_millis(500), "{each:?}");
 
-    let join = act(&store, "large", 100_001, GroupAct::Join { message: String::new() }).await;
+    let join =
+        act(&store, "large", 100_001, GroupAct::Join { message: String::new(), inviter: None })
+            .await;
     let kick = act(&store, "large", 0, GroupAct::Kick(user(77))).await;
     let leave = act(&store, "large", 78, GroupAct::Leave).await;
     let end = act(&store, "large", 0, GroupAct::Dissolve).await;

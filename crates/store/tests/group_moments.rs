@@ -29,7 +29,7 @@ async fn who_comes_and_goes_at_once_sees_no_more_than_their_windows() {
     let looking: Vec<_> =
         (0..3).map(|_| tokio::spawn(look_on(Arc::clone(&store), Arc::clone(&is_over)))).collect();
     let (owner, max) = (person(0), person(1));
-    let join = || GroupAct::Join { message: String::new() };
+    let join = || GroupAct::Join { message: String::new(), inviter: None };
     let kick = || GroupAct::Kick(person(1));
     for round in 0..300_u64 {
         let at = Millis(1_000_000 + round);

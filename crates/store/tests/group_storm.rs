@@ -69,7 +69,7 @@ impl Live {
             _ if self.who == 0 => GroupAct::Kick(whom),
             0 => GroupAct::Kick(whom), // which is refused
             1 | 2 => GroupAct::Leave,
-            _ => GroupAct::Join { message: String::new() },
+            _ => GroupAct::Join { message: String::new(), inviter: None },
         };
         let done = act(&self.store, &person(self.who), what.clone(), at).await.unwrap();
         let refusals: &[Reason] = match what {

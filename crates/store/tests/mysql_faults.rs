@@ -301,7 +301,7 @@ async fn groups_and_cursors_survive_lost_commits() {
             proxy.cut_before_client_bytes(b"\x03COMMIT", 1);
         }
         let comer = user(&format!("u{number}"));
-        let joins = GroupAct::Join { message: String::new() };
+        let joins = GroupAct::Join { message: String::new(), inviter: None };
         match act(joins, comer.clone()).await {
             Ok(Ok(_)) => joined.push(comer),
             Ok(Err(reason)) => panic!("{reason}"),

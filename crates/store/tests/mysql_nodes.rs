@@ -170,7 +170,9 @@ async fn a_kick_and_sends_agree_on_their_order() {
         let standing = one.standing(&user("bob"), &id.conversation()).await.unwrap().unwrap();
         assert!(standing.window.end.unwrap().seq >= last, "{standing:?} {last}");
         assert_eq!(standing.unread(), 0);
-        act(&other, "bob", &id, GroupAct::Join { message: String::new() }).await.unwrap();
+        act(&other, "bob", &id, GroupAct::Join { message: String::new(), inviter: None })
+            .await
+            .unwrap();
     }
 }
 

@@ -21,7 +21,8 @@ use crate::gateway::Gateway;
 type Shared = State<Arc<Gateway>>;
 
 /// What asking to come in may be refused for.
-const JOINING: [Reason; 8] = [
+const JOINING: [Reason; 9] = [
+    Reason::BadUserId,
     Reason::MissingGroupId,
     Reason::GroupNotFound,
     Reason::GroupDissolved,
@@ -54,6 +55,8 @@ struct JoinBody {
     #[serde(default)]
     #[schema(max_length = 256)]
     message: String,
+    /// Who brought you, if they are in it.
+    inviter_id: Option<String>,
 }
 
 async fn join(
@@ -65,7 +68,8 @@ async fn join(
     let joined = async {
         let (id, code) = (body.group_id.as_deref(), body.group_code.as_deref());
         let id = by_id_or_code(&gateway.chat, &caller, id, code).await?;
-        let act = GroupAct::Join { message: body.message };
+        let inviter = body.inviter_id.as_deref().map(UserId::parse).transpose()?;
+        let act = GroupAct::Join { message: body.message, inviter };
         let decided = group::act(&gateway.chat, &caller, &id, act).await?;
         let is_in = decided.joined.contains(&caller.user);
         Ok::<_, Error>(Joined::new(&id, &caller.user, is_in))

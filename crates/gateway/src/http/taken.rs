@@ -113,7 +113,7 @@ impl<T: DeserializeOwned> FromRequest<Arc<Gateway>> for Given<T> {
     }
 }
 
-/// No body, or an object with nothing in it: some clients always send one.
+/// No body, `null`, or an object with nothing in it: some clients always send one.
 pub(super) struct NoBody;
 
 #[derive(Deserialize)]
@@ -128,7 +128,7 @@ impl FromRequest<Arc<Gateway>> for NoBody {
         let bytes = read_body(body, gateway).await;
         let bytes = bytes.map_err(|reason| Asked::of(gateway, &parts).refuse(reason))?;
         if !bytes.is_empty() {
-            let nothing = from_json::<Nothing>(&bytes);
+            let nothing = from_json::<Option<Nothing>>(&bytes);
             nothing.map_err(|wrong| wrong.told(Asked::of(gateway, &parts)))?;
         }
         Ok(Self)

@@ -184,7 +184,7 @@ pub(super) async fn group_with(
 }
 
 pub(super) fn join() -> GroupAct {
-    GroupAct::Join { message: String::new() }
+    GroupAct::Join { message: String::new(), inviter: None }
 }
 
 pub(super) fn to_group(from: &str, group: &str, client_id: &str) -> Draft {

@@ -128,7 +128,7 @@ fn group_act(what: u8, whom: UserId, at: u64) -> GroupAct {
             least: 1,
             code: JoinCode::random([what; 8]),
         }),
-        4..=6 => GroupAct::Join { message: at.to_string() },
+        4..=6 => GroupAct::Join { message: at.to_string(), inviter: None },
         7 => GroupAct::Answer { user: whom, accept: at.is_multiple_of(2) },
         8..=10 => GroupAct::Invite(vec![whom, user(0)]),
         11..=13 => GroupAct::Leave,

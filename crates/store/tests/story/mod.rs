@@ -236,7 +236,9 @@ impl Story {
                             create(store, change.by.clone()).await;
                             continue;
                         }
-                        ChangeKind::Joined { .. } => GroupAct::Join { message: String::new() },
+                        ChangeKind::Joined { .. } => {
+                            GroupAct::Join { message: String::new(), inviter: None }
+                        }
                         ChangeKind::Left => GroupAct::Leave,
                         ChangeKind::Kicked { user } => GroupAct::Kick(user.clone()),
                         other => panic!("nobody asked for {other:?}"),

@@ -60,12 +60,19 @@ impl Scene<'_> {
         }
     }
 
-    pub(super) fn join(&self, message: &str) -> Result<Decision, Reason> {
+    pub(super) fn join(&self, message: &str, inviter: Option<&UserId>) -> Result<Decision, Reason> {
         if self.facts.members.contains_key(self.by) {
             return Err(Reason::AlreadyMember);
         }
         match self.group.joining {
-            Joining::Open => self.bring_in(std::slice::from_ref(self.by)),
+            Joining::Open => {
+                let mut decision = self.bring_in(std::slice::from_ref(self.by))?;
+                let inviter = inviter.filter(|inviter| self.facts.members.contains_key(inviter));
+                for (member, _) in &mut decision.joined {
+                    member.inviter = inviter.cloned();
+                }
+                Ok(decision)
+            }
             Joining::Invite => Err(Reason::JoinNotAllowed),
             Joining::Approval => self.ask(message),
         }

@@ -61,8 +61,8 @@ pub fn decide(
     }
     let group = alive(facts.group.as_ref())?;
     let scene = Scene { rules, facts, group, by, now };
-    if let GroupAct::Join { message } = act {
-        return scene.join(message);
+    if let GroupAct::Join { message, inviter } = act {
+        return scene.join(message, inviter.as_ref());
     }
     let role = scene.role()?;
     match act {

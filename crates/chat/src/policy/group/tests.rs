@@ -134,7 +134,7 @@ fn the_old_owner_becomes_a_member_and_an_owner_does_not_leave() {
 
 #[test]
 fn who_comes_in_and_what_they_see() {
-    let join = GroupAct::Join { message: String::new() };
+    let join = GroupAct::Join { message: String::new(), inviter: None };
     check(&facts(), "zoe", &join, Ok(1));
     check(&facts(), "max", &join, Err(Reason::AlreadyMember));
     let full = with(|group| group.members = 7);
@@ -145,6 +145,16 @@ fn who_comes_in_and_what_they_see() {
     assert_eq!((window(&facts()).min, window(&facts()).change_min), (Seq(11), Seq(6)));
     let all = with(|group| group.history = History::All);
     assert_eq!((window(&all).min, window(&all).change_min), (Seq(1), Seq(1)));
+}
+
+#[test]
+fn who_brought_somebody_is_believed_of_members() {
+    let brought_by = |inviter: &str| {
+        let join = GroupAct::Join { message: String::new(), inviter: Some(user(inviter)) };
+        decided(&facts(), "zoe", &join).unwrap().joined[0].0.inviter.clone()
+    };
+    assert_eq!(brought_by("max"), Some(user("max")));
+    assert_eq!(brought_by("yan"), None);
 }
 
 #[test]
@@ -165,7 +175,7 @@ fn an_invitation_skips_who_is_in() {
 #[test]
 fn a_wish_waits_until_it_is_answered() {
     let mut facts = with(|group| group.joining = Joining::Approval);
-    let ask = GroupAct::Join { message: "please".into() };
+    let ask = GroupAct::Join { message: "please".into(), inviter: None };
     let decision = decided(&facts, "zoe", &ask).unwrap();
     assert!(decision.joined.is_empty() && decision.changes.is_empty());
     assert_eq!((decision.asked.len(), decision.group.requests), (1, 1));
@@ -180,7 +190,7 @@ fn a_wish_waits_until_it_is_answered() {
     let rejected = decided(&facts, "ada", &answer(false)).unwrap();
     assert!(rejected.joined.is_empty() && rejected.changes.is_empty());
     assert_eq!((rejected.settled, rejected.group.requests), (vec![user("zoe")], 0));
-    let long = GroupAct::Join { message: "x".repeat(257) };
+    let long = GroupAct::Join { message: "x".repeat(257), inviter: None };
     check(&facts, "yan", &long, Err(Reason::BodyTooLong));
 }
 
@@ -209,7 +219,7 @@ fn nothing_is_done_to_a_group_that_ended() {
     let edge = Edge { seq: Seq(10), change_seq: Seq(5), at: NOW };
     let ended = with(|group| group.ended = Some(Ended { is_dismissed: false, edge }));
     for act in [
-        GroupAct::Join { message: String::new() },
+        GroupAct::Join { message: String::new(), inviter: None },
         GroupAct::Leave,
         GroupAct::Kick(user("max")),
         GroupAct::Dissolve,
@@ -248,7 +258,8 @@ fn a_mute_outlasts_leaving_and_an_owner_speaks() {
     assert_eq!(left.mutes, [(user("max"), NOW.plus(9))]);
     facts.members.remove(&user("max"));
     facts.mutes.insert(user("max"), NOW.plus(9));
-    let back = decided(&facts, "max", &GroupAct::Join { message: String::new() }).unwrap();
+    let back =
+        decided(&facts, "max", &GroupAct::Join { message: String::new(), inviter: None }).unwrap();
     assert_eq!(back.joined[0].0.muted_until, NOW.plus(9));
 }
 
@@ -294,7 +305,7 @@ fn who_may_speak() {
     let left = GroupFacts { was_in: true, ..facts() };
     assert_eq!(speak(&left, "zoe", false), Err(Reason::MemberNotActive));
     check(&left, "zoe", &GroupAct::Leave, Err(Reason::MemberNotActive));
-    check(&left, "zoe", &GroupAct::Join { message: String::new() }, Ok(1));
+    check(&left, "zoe", &GroupAct::Join { message: String::new(), inviter: None }, Ok(1));
     assert_eq!(speak(&facts(), "max", true), Err(Reason::NotGroupAdmin));
     assert_eq!(speak(&facts(), "ada", true), Ok(()));
     let muted = with(|group| group.is_muted = true);
