@@ -4,6 +4,9 @@ import type { Message } from "./types.js";
 /** What receipts say about one of our own messages. */
 export type Progress = Pick<Message, "state" | "readBy">;
 
+/** The operator's voice: it speaks in groups without being a member, and reads nothing. */
+const SYSTEM = "system";
+
 interface Cursors {
   /** The first message they were there for. */
   from: number;
@@ -32,8 +35,12 @@ export class GroupReads {
     this.isComplete = true;
   }
 
-  /** A receipt: up to where it had been known before. */
+  /**
+   * A receipt: up to where it had been known before. Once everybody is known, whoever is not among them has left, or was
+   * never in it.
+   */
   hear(userId: string, kind: "delivered" | "read", seq: number): number {
+    if (userId === SYSTEM || (this.isComplete && !this.members.has(userId))) return seq;
     const known = this.members.get(userId) ?? { from: 0, delivered: 0, read: 0 };
     const before = known[kind];
     const delivered = Math.max(known.delivered, seq);
@@ -41,9 +48,16 @@ export class GroupReads {
     return before;
   }
 
-  /** They came, and see what is said from this place on. */
+  /**
+   * They came, and see what is said from this place on. The server may have told of them before we heard of this; then
+   * they stay as far as they are.
+   */
   join(userIds: readonly string[], from: number): void {
-    for (const id of userIds) if (id !== this.me) this.members.set(id, { from, delivered: 0, read: 0 });
+    for (const id of userIds) {
+      if (id === this.me) continue;
+      const known = this.members.get(id) ?? { from: 0, delivered: 0, read: 0 };
+      this.members.set(id, { ...known, from: Math.max(known.from, from) });
+    }
   }
 
   leave(userIds: readonly string[]): void {
