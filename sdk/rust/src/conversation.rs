@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 
+use crate::arrange::{arrange, latest};
 use crate::cursors::Cursors;
 use crate::events::Receipt;
 use crate::held::{Held, Told};
@@ -242,11 +243,18 @@ impl Conversation {
         Vec::new()
     }
 
-    /// Everything to show, in order: what has a place, then what has none yet.
+    /// Everything to show, in order.
     pub(crate) fn list(&self) -> Vec<Arc<Message>> {
         let mine = self.arrived.early().filter(|message| message.mine);
-        let rest = mine.chain(self.previews.all()).chain(self.outgoing.all());
-        self.held.all().iter().chain(rest).cloned().collect()
+        arrange(&self.held, mine.chain(self.previews.all()).chain(self.outgoing.all()))
+    }
+
+    /// One of ours by its name, wherever it is.
+    pub(crate) fn find_mine(&self, client_msg_id: &str) -> Option<Arc<Message>> {
+        let is_it = |one: &&Arc<Message>| one.mine && one.client_msg_id == client_msg_id;
+        let early = || self.arrived.early().find(is_it);
+        let held = || self.held.all().iter().rev().find(is_it);
+        self.outgoing.get(client_msg_id).or_else(early).or_else(held).cloned()
     }
 
     /// Whether there is anything to it: a name somebody mistyped once is no conversation.
@@ -277,8 +285,7 @@ impl Conversation {
     }
 
     pub(crate) fn line(&self) -> ConversationLine {
-        let unsaved = self.outgoing.all().next_back().or_else(|| self.previews.all().next_back());
-        let last_message = unsaved.or_else(|| self.held.all().back()).cloned();
+        let last_message = latest(&self.held, &self.previews, &self.outgoing);
         let about = &self.about;
         let name = if about.name.is_empty() { self.address.id() } else { &about.name };
         let at = last_message.as_ref().map_or(0, |message| message.at);

@@ -15,7 +15,7 @@ impl Desk {
             ServerFrame::MessageRevoked(frame) => self.take_change(frame.into()),
             ServerFrame::GroupChanged(frame) => self.take_change(frame.into()),
             ServerFrame::Error { reason, message, client_msg_id } => match client_msg_id {
-                Some(name) => self.outbox.refused(&name, reason, self.now),
+                Some(name) => self.refused(&name, reason),
                 None => self.ears.problem(Error::refused_with(reason, message)),
             },
             ServerFrame::GroupNotify { conversation_id, msg_seq } => {
@@ -147,7 +147,7 @@ impl Desk {
         (message.seq, message.at, message.server_msg_id) = (seq, ack.ts, ack.server_msg_id);
         message.state = if known.mine { MessageState::Saved } else { MessageState::Received };
         message.body = ack.body.filter(|_| known.mine).unwrap_or(message.body);
-        message.reason = None;
+        (message.reason, message.after) = (None, None);
         self.take(message);
     }
 

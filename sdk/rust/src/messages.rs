@@ -81,6 +81,7 @@ impl Message {
             at: chat.ts,
             state,
             reason: None,
+            after: None,
         }
     }
 
@@ -106,6 +107,7 @@ impl Message {
             at: info.send_at,
             state: if mine { MessageState::Saved } else { MessageState::Received },
             reason: None,
+            after: None,
         }
     }
 
@@ -129,6 +131,7 @@ impl Message {
             at: entry.at,
             state: if refused { MessageState::Refused } else { MessageState::Sending },
             reason: entry.reason,
+            after: entry.after,
         }
     }
 }

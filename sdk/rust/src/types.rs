@@ -234,6 +234,8 @@ pub struct Message {
     pub state: MessageState,
     /// Why it was refused.
     pub reason: Option<Reason>,
+    /// Of a refused one: the place it stays behind, the last one that was here when it was refused.
+    pub after: Option<u64>,
 }
 
 impl Message {

@@ -19,6 +19,7 @@ fn message(seq: u64, mine: bool, important: bool) -> Arc<Message> {
         at: seq,
         state: if mine { MessageState::Saved } else { MessageState::Received },
         reason: None,
+        after: None,
     })
 }
 
