@@ -61,9 +61,10 @@ pub use error::{Error, Refused};
 pub use events::{Event, Events, Receipt, State};
 pub use file::FileStore;
 pub use group::{
-    Group, GroupProfile, JoinRequest, Joined, Member, MemberProfile, MemberReadState, Page,
+    Group, GroupProfile, JoinRequest, Joined, Member, MemberProfile, MemberReadState, Page, Role,
 };
 pub use groups::Groups;
+pub use http::Reply;
 pub use line::ConversationLine;
 pub use options::Options;
 pub use people::{NewUser, People, Presence, Profile, User};

@@ -6,6 +6,7 @@ mod connection;
 mod fake;
 mod groups;
 mod phases;
+mod request;
 mod server;
 mod sessions;
 mod talk;
