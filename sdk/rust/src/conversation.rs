@@ -274,8 +274,11 @@ impl Conversation {
         self.is_there() && !self.about.ended && !self.is_hidden()
     }
 
-    /// Whether something is missing.
+    /// Whether something is missing. Nothing is of a blocked conversation, until it is unblocked.
     pub(crate) fn is_behind(&self) -> bool {
+        if self.about.receive == Receive::Blocked {
+            return false;
+        }
         self.arrived.hole().is_some() || self.changes.hole().is_some()
     }
 

@@ -5,7 +5,7 @@ use crate::desk::Desk;
 use crate::error::Error;
 use crate::events::{Event, Receipt};
 use crate::frames::{Ack, AckType, Chat, ClientFrame, ServerFrame};
-use crate::types::{Message, MessageState, Target};
+use crate::types::{Message, MessageState, Receive, Target};
 
 impl Desk {
     pub(crate) fn hear(&mut self, frame: ServerFrame) {
@@ -27,7 +27,11 @@ impl Desk {
             ServerFrame::Typing { from, group_id } => self.hear_typing(from, group_id),
             ServerFrame::ConversationSettings { conversation_id, receive, pinned, hidden_seq } => {
                 let about = &mut self.open(&conversation_id).about;
+                let was_blocked = about.receive == Receive::Blocked;
                 (about.receive, about.pinned, about.hidden_seq) = (receive, pinned, hidden_seq);
+                if was_blocked {
+                    self.sync.ask_heads(self.now); // what was said meanwhile
+                }
                 self.touch(&conversation_id);
             }
             ServerFrame::UserUpdated { user_id, nickname, avatar } => {

@@ -9,7 +9,7 @@ use crate::entry::Entry;
 use crate::events::{Event, Receipt};
 use crate::held::Told;
 use crate::messages::MessageInfo;
-use crate::types::{Change, Message};
+use crate::types::{Change, Message, Receive};
 
 /// A line of the server's list.
 #[derive(Debug, Deserialize)]
@@ -174,7 +174,8 @@ impl Desk {
 
     fn hear_last(&mut self, id: &str, last: Option<MessageInfo>) {
         let conversation = self.open(id);
-        let Some(last) = last.filter(|_| conversation.has_begun) else { return };
+        let is_wanted = conversation.has_begun && conversation.about.receive != Receive::Blocked;
+        let Some(last) = last.filter(|_| is_wanted) else { return };
         if last.seq == conversation.arrived.last() + 1 {
             let message = Message::pulled(last, &self.me);
             self.take(message);

@@ -190,6 +190,7 @@ impl Client {
         let choose = move |desk: &mut Desk| {
             desk.open(&id).choose(now.is_pinned, now.recv_msg_opt);
             desk.touch(&id);
+            desk.sync.ask_heads(desk.now); // what was said while it was blocked
         };
         self.at_desk(choose).await
     }

@@ -246,7 +246,8 @@ impl Message {
     }
 }
 
-/// What you hear of a conversation.
+/// What you hear of a conversation. Of a blocked one nothing new comes to this device; it comes when that
+/// ends. `unread` of its line still counts what waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Receive {
@@ -255,7 +256,7 @@ pub enum Receive {
     Normal,
     /// Everything, without a sound.
     Silent,
-    /// Nothing is pushed.
+    /// Nothing, until it is unblocked.
     Blocked,
 }
 

@@ -2,6 +2,7 @@
 //! and, where only a bad one would do, against one in the test.
 #![allow(clippy::unwrap_used, reason = "only tests are here")]
 
+mod blocked;
 mod connection;
 mod fake;
 mod groups;
