@@ -186,7 +186,7 @@ impl Desk {
         let Some(seq) = ack.msg_seq else { return };
         self.touch(&conversation_id);
         if user_id != self.me {
-            self.receipt(&conversation_id, kind, seq);
+            self.receipt(&conversation_id, &user_id, kind, seq);
             self.ears.tell(&Event::Receipt { conversation_id, user_id, kind, seq });
         } else if kind == Receipt::Read {
             let conversation = self.open(&conversation_id);

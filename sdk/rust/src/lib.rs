@@ -9,7 +9,8 @@
 //! - `link` stays connected, one `socket` after the other;
 //! - `desk` is what belongs to the person who is signed in: `outbox` and `lane` say things until they
 //!   are saved, `ear` and `inbox` put what arrives into its `conversation`, which is a `prefix` and
-//!   what is `held` of it, shown in the order of `arrange`; `acks` tell the server how far we are; `sync` finds what is missing and
+//!   what is `held` of it, shown in the order of `arrange`; `reads` count who has
+//!   read ours in a group; `acks` tell the server how far we are; `sync` finds what is missing and
 //!   `pull` brings it.
 
 mod acks;
@@ -44,6 +45,7 @@ mod pace;
 mod people;
 mod prefix;
 mod pull;
+mod reads;
 mod reason;
 mod socket;
 mod storage;

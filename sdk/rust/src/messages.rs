@@ -80,6 +80,7 @@ impl Message {
             revoked: chat.revoked,
             at: chat.ts,
             state,
+            read_by: None,
             reason: None,
             after: None,
         }
@@ -106,6 +107,7 @@ impl Message {
             revoked: info.recall_at.is_some(),
             at: info.send_at,
             state: if mine { MessageState::Saved } else { MessageState::Received },
+            read_by: None,
             reason: None,
             after: None,
         }
@@ -130,6 +132,7 @@ impl Message {
             revoked: false,
             at: entry.at,
             state: if refused { MessageState::Refused } else { MessageState::Sending },
+            read_by: None,
             reason: entry.reason,
             after: entry.after,
         }

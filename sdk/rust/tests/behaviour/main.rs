@@ -7,6 +7,7 @@ mod connection;
 mod fake;
 mod groups;
 mod phases;
+mod reads;
 mod request;
 mod server;
 mod sessions;
