@@ -1,6 +1,7 @@
 //! A person's way to the server.
 use std::sync::Arc;
 
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, watch};
 
@@ -10,7 +11,7 @@ use crate::dial::Server;
 use crate::error::Error;
 use crate::events::{Ears, Events, State};
 use crate::groups::Groups;
-use crate::http::{Ask, Http, fields};
+use crate::http::{Ask, Http, Reply, fields};
 use crate::jobs::Jobs;
 use crate::link::Link;
 use crate::options::Options;
@@ -146,6 +147,55 @@ impl Client {
     pub async fn change_password(&self, old: &str, new: &str) -> Result<(), Error> {
         let body = json!({ "old_password": old, "new_password": new });
         self.post("/user/change_password", body).await
+    }
+
+    /// Sets a password with a code from the operator, which works once. Every sign-in ends.
+    pub async fn reset_password(&self, user_id: &str, code: &str, new: &str) -> Result<(), Error> {
+        let body = json!({ "user_id": user_id, "code": code, "new_password": new });
+        let ask = Ask::post("/user/reset_password", body);
+        self.0.http.ask::<Value>(&ask, None).await.map(drop)
+    }
+
+    /// The access token, refreshed if it has expired: for what speaks to the server without this
+    /// client. It lives for minutes, so ask for it each time.
+    pub async fn token(&self) -> Result<String, Error> {
+        self.0.sign_in.token().await
+    }
+
+    /// Asks for anything the SDK has no method for, with the token if somebody is signed in. The names
+    /// are those of docs/http.md, and the answer is the whole envelope. For GET and DELETE the fields
+    /// of `body` become the query.
+    pub async fn request<Data: DeserializeOwned>(
+        &self,
+        method: &str,
+        path: &str,
+        body: Option<Value>,
+    ) -> Result<Reply<Data>, Error> {
+        let ask = Ask::any(method, path, body)?;
+        match self.me() {
+            Some(_) => self.0.sign_in.reply(&ask).await,
+            None => self.0.http.reply(&ask, None).await,
+        }
+    }
+
+    /// Waits until the client is connected and knows the conversations. `login` and `resume` do not
+    /// wait for that, since an app can show what it has meanwhile. An error if the sign-in ends first.
+    pub async fn ready(&self) -> Result<(), Error> {
+        let mut changes = self.0.state.clone();
+        loop {
+            changes.mark_unchanged();
+            let (state, is_signed_in) = self.0.jobs.ask(|core| core.standing()).await?;
+            match state {
+                State::Online => return Ok(()),
+                State::Kicked => return Err(Error::refused(Reason::Kicked)),
+                State::SignedOut { reason } => {
+                    return Err(Error::refused(reason.unwrap_or(Reason::MissingToken)));
+                }
+                _ if !is_signed_in => return Err(Error::refused(Reason::MissingToken)),
+                State::Connecting | State::Offline { .. } => {}
+            }
+            changes.changed().await.map_err(|_| Error::Closed)?;
+        }
     }
 
     /// Connects again after `disconnect`.

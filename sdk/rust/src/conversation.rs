@@ -4,11 +4,13 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 
+use crate::arrange::{arrange, latest};
 use crate::cursors::Cursors;
 use crate::events::Receipt;
 use crate::held::{Held, Told};
 use crate::line::{About, ConversationLine};
 use crate::prefix::Prefix;
+use crate::reads::{GroupReads, Progress};
 use crate::types::{Address, Change, Message, Receive};
 use crate::unplaced::Unplaced;
 
@@ -60,16 +62,20 @@ pub(crate) struct Conversation {
     /// What had been delivered when this device came: history, no news.
     pub(crate) old_up_to: u64,
     pub(crate) cursors: Cursors,
+    /// Of a group: how far each member is.
+    pub(crate) reads: Option<GroupReads>,
     /// Taken back before they arrived here.
     recalled: HashSet<String>,
 }
 
 impl Conversation {
     pub(crate) fn new(id: &str, me: &str, keep: usize) -> Self {
+        let address = Address::of(me, id);
+        let is_group = matches!(address, Address::Group { .. });
         Self {
             id: id.to_owned(),
             me: me.to_owned(),
-            address: Address::of(me, id),
+            address,
             held: Held::new(0),
             arrived: Prefix::new(0),
             changes: Prefix::new(0),
@@ -81,6 +87,7 @@ impl Conversation {
             previews: Unplaced::default(),
             old_up_to: 0,
             cursors: Cursors::default(),
+            reads: is_group.then(|| GroupReads::new(me)),
             recalled: HashSet::new(),
         }
     }
@@ -127,7 +134,7 @@ impl Conversation {
         self.previews.remove(&message.server_msg_id);
         if message.mine {
             self.outgoing.remove(&message.client_msg_id);
-            message.state = self.cursors.state_at(message.seq);
+            self.progress_at(message.seq).put(&mut message);
         }
         if self.recalled.remove(&message.server_msg_id) {
             message.take_back();
@@ -150,7 +157,7 @@ impl Conversation {
                 message.take_back();
             }
             if message.mine {
-                message.state = self.cursors.state_at(message.seq);
+                self.progress_at(message.seq).put(&mut message);
             }
             fresh.push(Arc::new(message));
         }
@@ -187,17 +194,39 @@ impl Conversation {
         self.held.read_to(self.cursors.read().max(self.held.read()));
     }
 
-    /// The others have received or read up to here; ours that this changes.
-    pub(crate) fn hear_receipt(&mut self, kind: Receipt, seq: u64) -> Vec<Arc<Message>> {
-        let before = self.cursors.hear_receipt(kind, seq);
+    /// Somebody has received or read up to here; ours that this changes.
+    pub(crate) fn hear_receipt(
+        &mut self,
+        user_id: &str,
+        kind: Receipt,
+        seq: u64,
+    ) -> Vec<Arc<Message>> {
+        let before = match &mut self.reads {
+            Some(reads) => reads.hear(user_id, kind, seq),
+            None => self.cursors.hear_receipt(kind, seq),
+        };
+        self.recount(before.saturating_add(1), seq)
+    }
+
+    /// Compares our own messages between two places with what receipts say of them; those that change.
+    pub(crate) fn recount(&mut self, from: u64, to: u64) -> Vec<Arc<Message>> {
         let mut changed = Vec::new();
-        for at in (before + 1).max(self.held.first())..=seq.min(self.held.last()) {
-            let state = self.cursors.state_at(at);
-            if self.held.at(at).is_some_and(|one| one.mine && one.state != state) {
-                changed.extend(self.held.change(at, |message| message.state = state));
+        for at in from.max(self.held.first())..=to.min(self.held.last()) {
+            let Some(message) = self.held.at(at).filter(|one| one.mine) else { continue };
+            let progress = self.progress_at(at);
+            if progress != Progress::of(message) {
+                changed.extend(self.held.change(at, |message| progress.put(message)));
             }
         }
         changed
+    }
+
+    /// How far one of ours at this place has come.
+    pub(crate) fn progress_at(&self, seq: u64) -> Progress {
+        match &self.reads {
+            Some(reads) => reads.at(seq),
+            None => Progress { state: self.cursors.state_at(seq), read_by: None },
+        }
     }
 
     /// It was taken back: the message as it is now, if it is here.
@@ -221,6 +250,10 @@ impl Conversation {
         match change.kind.as_str() {
             "joined" => {
                 self.about.is_known = false; // how many there are now, the server says
+                let from = change.seq.unwrap_or(self.held.last() + 1);
+                if let Some(reads) = &mut self.reads {
+                    reads.join(change, from);
+                }
                 if is_me {
                     self.about.left = false;
                     self.about.hidden_seq = None;
@@ -230,6 +263,9 @@ impl Conversation {
             "left" | "kicked" => {
                 self.about.is_known = false;
                 self.about.left |= is_me;
+                if let Some(reads) = &mut self.reads {
+                    reads.leave(change);
+                }
             }
             "updated" => {
                 let field = |name: &str| change.group.as_ref()?.get(name).cloned();
@@ -242,11 +278,18 @@ impl Conversation {
         Vec::new()
     }
 
-    /// Everything to show, in order: what has a place, then what has none yet.
+    /// Everything to show, in order.
     pub(crate) fn list(&self) -> Vec<Arc<Message>> {
         let mine = self.arrived.early().filter(|message| message.mine);
-        let rest = mine.chain(self.previews.all()).chain(self.outgoing.all());
-        self.held.all().iter().chain(rest).cloned().collect()
+        arrange(&self.held, mine.chain(self.previews.all()).chain(self.outgoing.all()))
+    }
+
+    /// One of ours by its name, wherever it is.
+    pub(crate) fn find_mine(&self, client_msg_id: &str) -> Option<Arc<Message>> {
+        let is_it = |one: &&Arc<Message>| one.mine && one.client_msg_id == client_msg_id;
+        let early = || self.arrived.early().find(is_it);
+        let held = || self.held.all().iter().rev().find(is_it);
+        self.outgoing.get(client_msg_id).or_else(early).or_else(held).cloned()
     }
 
     /// Whether there is anything to it: a name somebody mistyped once is no conversation.
@@ -266,8 +309,11 @@ impl Conversation {
         self.is_there() && !self.about.ended && !self.is_hidden()
     }
 
-    /// Whether something is missing.
+    /// Whether something is missing. Nothing is of a blocked conversation, until it is unblocked.
     pub(crate) fn is_behind(&self) -> bool {
+        if self.about.receive == Receive::Blocked {
+            return false;
+        }
         self.arrived.hole().is_some() || self.changes.hole().is_some()
     }
 
@@ -277,8 +323,7 @@ impl Conversation {
     }
 
     pub(crate) fn line(&self) -> ConversationLine {
-        let unsaved = self.outgoing.all().next_back().or_else(|| self.previews.all().next_back());
-        let last_message = unsaved.or_else(|| self.held.all().back()).cloned();
+        let last_message = latest(&self.held, &self.previews, &self.outgoing);
         let about = &self.about;
         let name = if about.name.is_empty() { self.address.id() } else { &about.name };
         let at = last_message.as_ref().map_or(0, |message| message.at);

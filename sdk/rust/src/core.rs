@@ -150,6 +150,11 @@ impl Core {
         self.ears.tell(&Event::State(state));
     }
 
+    /// How it stands with the server, and whether somebody has signed in.
+    pub(crate) fn standing(&self) -> (State, bool) {
+        (*self.state.borrow(), self.desk.is_some())
+    }
+
     fn look_at_the_clock(&mut self) {
         self.now = Instant::now();
         if let Some(desk) = &mut self.desk {

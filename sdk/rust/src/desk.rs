@@ -15,6 +15,7 @@ use crate::events::{Ears, Event};
 use crate::frames::{ClientFrame, Limits};
 use crate::jobs::Inside;
 use crate::outbox::Outbox;
+use crate::reason::Reason;
 use crate::storage::Keeper;
 use crate::sync::Sync;
 use crate::tokens::SignIn;
@@ -102,7 +103,8 @@ impl Desk {
 
     /// Does what is due, and tells what changed.
     pub(crate) fn tick(&mut self) {
-        self.outbox.tick(&mut self.wire, self.now);
+        let last_of = |id: &str| last_of(&self.conversations, id);
+        self.outbox.tick(&mut self.wire, last_of, self.now);
         for entry in self.outbox.take_given_up() {
             let message = self.sending(&entry);
             self.update(message);
@@ -137,6 +139,7 @@ impl Desk {
             reply_to: content.reply_to,
             at: wall_ms(),
             reason: None,
+            after: None,
         };
         let message = self.sending(&entry);
         self.ears.tell(&Event::Message(message.clone()));
@@ -144,12 +147,17 @@ impl Desk {
         message
     }
 
+    /// The server refused something of ours.
+    pub(crate) fn refused(&mut self, client_msg_id: &str, reason: Reason) {
+        let last_of = |id: &str| last_of(&self.conversations, id);
+        self.outbox.refused(client_msg_id, reason, last_of, self.now);
+    }
+
     /// Tells when it is saved or refused.
     pub(crate) fn wait_for(&mut self, message: &Message, waiter: Waiter) {
         let name = &message.client_msg_id;
         let conversation = self.conversations.get(&message.conversation_id);
-        let list = conversation.map(Conversation::list).unwrap_or_default();
-        let known = list.into_iter().rev().find(|one| one.mine && one.client_msg_id == *name);
+        let known = conversation.and_then(|one| one.find_mine(name));
         self.waiters.entry(name.clone()).or_default().push(waiter);
         if let Some(known) = known {
             self.answer(&known);
@@ -215,4 +223,9 @@ impl Desk {
             waiter.send(answer.clone()).ok(); // whoever waited may be gone
         }
     }
+}
+
+/// The last place of a conversation that is here.
+fn last_of(conversations: &HashMap<String, Conversation>, id: &str) -> u64 {
+    conversations.get(id).map_or(0, |conversation| conversation.held.last())
 }

@@ -5,7 +5,7 @@ use crate::desk::Desk;
 use crate::error::Error;
 use crate::events::{Event, Receipt};
 use crate::frames::{Ack, AckType, Chat, ClientFrame, ServerFrame};
-use crate::types::{Message, MessageState, Target};
+use crate::types::{Message, MessageState, Receive, Target};
 
 impl Desk {
     pub(crate) fn hear(&mut self, frame: ServerFrame) {
@@ -15,7 +15,7 @@ impl Desk {
             ServerFrame::MessageRevoked(frame) => self.take_change(frame.into()),
             ServerFrame::GroupChanged(frame) => self.take_change(frame.into()),
             ServerFrame::Error { reason, message, client_msg_id } => match client_msg_id {
-                Some(name) => self.outbox.refused(&name, reason, self.now),
+                Some(name) => self.refused(&name, reason),
                 None => self.ears.problem(Error::refused_with(reason, message)),
             },
             ServerFrame::GroupNotify { conversation_id, msg_seq } => {
@@ -27,7 +27,11 @@ impl Desk {
             ServerFrame::Typing { from, group_id } => self.hear_typing(from, group_id),
             ServerFrame::ConversationSettings { conversation_id, receive, pinned, hidden_seq } => {
                 let about = &mut self.open(&conversation_id).about;
+                let was_blocked = about.receive == Receive::Blocked;
                 (about.receive, about.pinned, about.hidden_seq) = (receive, pinned, hidden_seq);
+                if was_blocked {
+                    self.sync.ask_heads(self.now); // what was said meanwhile
+                }
                 self.touch(&conversation_id);
             }
             ServerFrame::UserUpdated { user_id, nickname, avatar } => {
@@ -147,7 +151,7 @@ impl Desk {
         (message.seq, message.at, message.server_msg_id) = (seq, ack.ts, ack.server_msg_id);
         message.state = if known.mine { MessageState::Saved } else { MessageState::Received };
         message.body = ack.body.filter(|_| known.mine).unwrap_or(message.body);
-        message.reason = None;
+        (message.reason, message.after) = (None, None);
         self.take(message);
     }
 
@@ -182,7 +186,7 @@ impl Desk {
         let Some(seq) = ack.msg_seq else { return };
         self.touch(&conversation_id);
         if user_id != self.me {
-            self.receipt(&conversation_id, kind, seq);
+            self.receipt(&conversation_id, &user_id, kind, seq);
             self.ears.tell(&Event::Receipt { conversation_id, user_id, kind, seq });
         } else if kind == Receipt::Read {
             let conversation = self.open(&conversation_id);

@@ -27,6 +27,9 @@ pub(crate) struct Entry {
     /// Why it was refused for good; it then waits for the app.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) reason: Option<Reason>,
+    /// Of a refused one: the last place that was here then. It stays behind it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) after: Option<u64>,
 }
 
 impl Entry {

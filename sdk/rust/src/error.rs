@@ -33,6 +33,9 @@ pub enum Error {
     /// The address of the server is none.
     #[error("{0}")]
     BadUrl(String),
+    /// What was to be asked for is no request: its method, its path or its query.
+    #[error("{0}")]
+    InvalidRequest(String),
     /// What should survive a restart may not.
     #[error("cannot keep or find what was kept: {0}")]
     Store(String),

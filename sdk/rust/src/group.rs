@@ -119,6 +119,15 @@ pub struct MemberProfile {
     pub extra: Option<String>,
 }
 
+/// What somebody may do in a group; its owner is made by `Groups::transfer`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// What everybody may.
+    Member = 0,
+    /// Decides who is in it, and who may speak.
+    Admin = 1,
+}
+
 /// How far a member has come.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct MemberReadState {

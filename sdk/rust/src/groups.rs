@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::error::Error;
 use crate::group::{
-    Group, GroupProfile, JoinRequest, Joined, Member, MemberProfile, MemberReadState, Page,
+    Group, GroupProfile, JoinRequest, Joined, Member, MemberProfile, MemberReadState, Page, Role,
 };
 use crate::http::{Ask, fields};
 use crate::tokens::SignIn;
@@ -22,12 +22,12 @@ impl Groups {
     }
 
     /// A group.
-    pub async fn info(&self, group_id: &str) -> Result<Group, Error> {
+    pub async fn get(&self, group_id: &str) -> Result<Group, Error> {
         self.0.ask(Ask::get("/group/info", &[("group_id", group_id)])).await
     }
 
     /// The group that a code leads to.
-    pub async fn by_code(&self, code: &str) -> Result<Group, Error> {
+    pub async fn get_by_code(&self, code: &str) -> Result<Group, Error> {
         self.0.ask(Ask::get("/group/info", &[("group_code", code)])).await
     }
 
@@ -127,14 +127,8 @@ impl Groups {
     }
 
     /// Makes somebody an admin, or a member again.
-    pub async fn set_admin(
-        &self,
-        group_id: &str,
-        user_id: &str,
-        is_admin: bool,
-    ) -> Result<(), Error> {
-        let role = u8::from(is_admin);
-        let body = json!({ "group_id": group_id, "user_id": user_id, "role": role });
+    pub async fn set_role(&self, group_id: &str, user_id: &str, role: Role) -> Result<(), Error> {
+        let body = json!({ "group_id": group_id, "user_id": user_id, "role": role as u8 });
         self.done("/group/set_role", body).await
     }
 

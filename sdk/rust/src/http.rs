@@ -6,11 +6,12 @@ use std::time::Duration;
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::client::conn::http1::{SendRequest, handshake};
+use hyper::http::uri::PathAndQuery;
 use hyper::{Method, Request, StatusCode, header};
 use hyper_util::rt::TokioIo;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::time::{Instant, timeout};
 
 use crate::dial::Server;
@@ -41,26 +42,73 @@ pub(crate) struct Ask {
     timeout: Option<Duration>,
 }
 
-/// As much of an envelope as we use.
+/// A whole answer of the server to `Client::request`, in the names of HTTP.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Reply<Data> {
+    /// 0, since a refusal is an error.
+    pub code: i64,
+    /// What the server says about it.
+    pub message: String,
+    /// What was asked for.
+    pub data: Data,
+    /// Names the request in the server's log.
+    pub request_id: String,
+    /// Of a `data` that is a list: whether there is more.
+    pub has_more: Option<bool>,
+}
+
+/// An answer as it comes.
 #[derive(Deserialize)]
 struct Envelope {
+    #[serde(default)]
+    code: i64,
     #[serde(default)]
     data: Value,
     reason: Option<Reason>,
     message: Option<String>,
     request_id: Option<String>,
+    has_more: Option<bool>,
 }
 
 impl Ask {
     pub(crate) fn get(path: &str, query: &[(&str, &str)]) -> Self {
         let mut path = path.to_owned();
-        for (index, (key, value)) in query.iter().enumerate() {
-            path.push(if index == 0 { '?' } else { '&' });
-            path.push_str(key);
-            path.push('=');
-            escape(&mut path, value);
+        for (key, value) in query {
+            add(&mut path, key, value);
         }
         Self { method: Method::GET, path, body: None, timeout: None }
+    }
+
+    /// Anything, as the app gives it. Without a body its fields become the query.
+    pub(crate) fn any(method: &str, path: &str, body: Option<Value>) -> Result<Self, Error> {
+        let bad = |why: &str| Error::InvalidRequest(format!("{method} {path}: {why}"));
+        let method = Method::from_bytes(method.to_ascii_uppercase().as_bytes())
+            .map_err(|_| bad("no method"))?;
+        // Anything else would name another host, which must not get the token.
+        if !path.starts_with('/') || path.starts_with("//") {
+            return Err(bad("a path begins with one /"));
+        }
+        path.parse::<PathAndQuery>().map_err(|_| bad("no path"))?;
+        let mut path = path.to_owned();
+        if ![Method::GET, Method::DELETE, Method::HEAD].contains(&method) {
+            let body = Some(body.unwrap_or_else(|| json!({})));
+            return Ok(Self { method, path, body, timeout: None });
+        }
+        let fields = match body {
+            None => serde_json::Map::new(),
+            Some(Value::Object(fields)) => fields,
+            Some(_) => return Err(bad("a query has fields")),
+        };
+        for (key, value) in &fields {
+            match value {
+                Value::Null => {}
+                Value::String(text) => add(&mut path, key, text),
+                Value::Bool(_) | Value::Number(_) => add(&mut path, key, &value.to_string()),
+                _ => return Err(bad("a field of a query is a text, a number or a bool")),
+            }
+        }
+        Ok(Self { method, path, body: None, timeout: None })
     }
 
     pub(crate) fn post(path: &str, body: Value) -> Self {
@@ -88,6 +136,15 @@ impl Http {
         ask: &Ask,
         token: Option<&str>,
     ) -> Result<T, Error> {
+        Ok(self.reply(ask, token).await?.data)
+    }
+
+    /// The same, with all that the server says about it.
+    pub(crate) async fn reply<T: DeserializeOwned>(
+        &self,
+        ask: &Ask,
+        token: Option<&str>,
+    ) -> Result<Reply<T>, Error> {
         let name = format!("{} {}", ask.method, ask.path.split('?').next().unwrap_or_default());
         let lost = |why: String| Error::Unreachable(format!("{name}: {why}"));
         let answer = timeout(ask.timeout.unwrap_or(self.timeout), self.exchange(ask, token)).await;
@@ -96,8 +153,15 @@ impl Http {
         let told: Envelope = serde_json::from_slice(&bytes)
             .map_err(|_| lost(format!("status {status} without an envelope")))?;
         if status.is_success() {
-            return serde_json::from_value(told.data)
-                .map_err(|why| lost(format!("an answer of another kind: {why}")));
+            let data = serde_json::from_value(told.data)
+                .map_err(|why| lost(format!("an answer of another kind: {why}")))?;
+            return Ok(Reply {
+                code: told.code,
+                message: told.message.unwrap_or_default(),
+                data,
+                request_id: told.request_id.unwrap_or_default(),
+                has_more: told.has_more,
+            });
         }
         let Some(reason) = told.reason else {
             return Err(lost(format!("status {status} without a reason")));
@@ -156,6 +220,14 @@ impl Http {
 type Answer = (StatusCode, Option<Duration>, Bytes);
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
+/// Adds a field to the query of a path.
+fn add(path: &mut String, key: &str, value: &str) {
+    path.push(if path.contains('?') { '&' } else { '?' });
+    escape(path, key);
+    path.push('=');
+    escape(path, value);
+}
+
 fn escape(path: &mut String, value: &str) {
     for byte in value.bytes() {
         if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
@@ -184,5 +256,30 @@ mod tests {
         let ask = Ask::get("/a", &[("x", "sg_1 2&é"), ("y", "3")]);
         assert_eq!(ask.path, "/a?x=sg_1%202%26%C3%A9&y=3");
         assert_eq!(Ask::get("/a", &[]).path, "/a");
+    }
+
+    #[test]
+    fn what_an_app_asks_for_has_a_body_or_a_query() {
+        let given = || Some(json!({ "a": "x y", "b": 2, "c": true, "d": null }));
+        for method in ["get", "DELETE"] {
+            let ask = Ask::any(method, "/p?z=1", given()).unwrap();
+            assert_eq!((ask.path.as_str(), &ask.body), ("/p?z=1&a=x%20y&b=2&c=true", &None));
+        }
+        let ask = Ask::any("patch", "/p", given()).unwrap();
+        assert_eq!((ask.method, ask.path.as_str(), ask.body), (Method::PATCH, "/p", given()));
+        assert_eq!(Ask::any("POST", "/p", None).unwrap().body, Some(json!({})));
+        for query in [json!([1]), json!({ "a": [1] }), json!("a")] {
+            assert!(matches!(Ask::any("GET", "/p", Some(query)), Err(Error::InvalidRequest(_))));
+        }
+    }
+
+    #[test]
+    fn a_path_that_names_another_host_is_none() {
+        let hosts = [".evil.example/x", "@evil.example/x", "https://evil.example/x", "//evil/x"];
+        for path in [&hosts[..], &["", "x", "/a b", "/a\r\nhost: evil"]].concat() {
+            let asked = Ask::any("GET", path, None);
+            assert!(matches!(asked, Err(Error::InvalidRequest(_))), "{path}");
+        }
+        assert!(matches!(Ask::any("GE T", "/", None), Err(Error::InvalidRequest(_))));
     }
 }

@@ -7,9 +7,10 @@ use crate::conversation::{Conversation, Head};
 use crate::desk::Desk;
 use crate::entry::Entry;
 use crate::events::{Event, Receipt};
+use crate::group::MemberReadState;
 use crate::held::Told;
 use crate::messages::MessageInfo;
-use crate::types::{Change, Message};
+use crate::types::{Change, Message, Receive};
 
 /// A line of the server's list.
 #[derive(Debug, Deserialize)]
@@ -70,7 +71,10 @@ impl Desk {
         }
         let copy = is_shown.then(|| message.clone());
         let ready = conversation.take(message);
-        if let Some(copy) = copy {
+        if let Some(mut copy) = copy {
+            if copy.mine {
+                self.open(&id).progress_at(seq).put(&mut copy);
+            }
             if is_new {
                 self.shown.insert(copy.server_msg_id.clone());
             }
@@ -93,8 +97,12 @@ impl Desk {
         }
         for one in self.open(&id).changes.add(change.change_seq, Arc::new(change)) {
             let ready = self.open(&id).hear_change(&one);
+            let is_about_people = ["joined", "left", "kicked"].contains(&one.kind.as_str());
             self.ears.tell(&Event::Change(one));
             self.tell_all(&id, ready);
+            if is_about_people {
+                self.recount(&id);
+            }
         }
         self.sync.active(self.now);
         self.mend(&id);
@@ -146,11 +154,12 @@ impl Desk {
                 about.avatar = avatar;
             }
             about.member_count = info.member_count.or(about.member_count);
+            let peer = conversation.address.id().to_owned();
             if let Some(seq) = info.peer_delivered_seq {
-                self.receipt(&id, Receipt::Delivered, seq);
+                self.receipt(&id, &peer, Receipt::Delivered, seq);
             }
             if let Some(seq) = info.peer_read_seq {
-                self.receipt(&id, Receipt::Read, seq);
+                self.receipt(&id, &peer, Receipt::Read, seq);
             }
             self.hear_last(&id, info.last_message);
             let (up_to, read, many) = (info.max_seq, info.read_seq, info.mention_unread_count);
@@ -165,16 +174,33 @@ impl Desk {
         self.mend(id);
     }
 
-    /// The others have received or read up to here.
-    pub(crate) fn receipt(&mut self, id: &str, kind: Receipt, seq: u64) {
-        for message in self.open(id).hear_receipt(kind, seq) {
+    /// Somebody has received or read up to here.
+    pub(crate) fn receipt(&mut self, id: &str, user_id: &str, kind: Receipt, seq: u64) {
+        for message in self.open(id).hear_receipt(user_id, kind, seq) {
             self.update(message);
         }
     }
 
+    /// The server told how far everybody in a group is.
+    pub(crate) fn learn_reads(&mut self, id: &str, members: Vec<MemberReadState>) {
+        if let Some(reads) = &mut self.open(id).reads {
+            reads.learn(members);
+        }
+        self.recount(id);
+    }
+
+    /// Who has to have read our messages is others now, or how far they are is known anew.
+    fn recount(&mut self, id: &str) {
+        for message in self.open(id).recount(0, u64::MAX) {
+            self.update(message);
+        }
+        self.touch(id);
+    }
+
     fn hear_last(&mut self, id: &str, last: Option<MessageInfo>) {
         let conversation = self.open(id);
-        let Some(last) = last.filter(|_| conversation.has_begun) else { return };
+        let is_wanted = conversation.has_begun && conversation.about.receive != Receive::Blocked;
+        let Some(last) = last.filter(|_| is_wanted) else { return };
         if last.seq == conversation.arrived.last() + 1 {
             let message = Message::pulled(last, &self.me);
             self.take(message);
@@ -212,7 +238,7 @@ impl Desk {
 
     fn tell_all(&mut self, id: &str, ready: Vec<Arc<Message>>) {
         for message in ready {
-            let (mine, seq) = (message.mine, message.seq);
+            let (mine, seq, from) = (message.mine, message.seq, message.from.clone());
             if self.shown.remove(&message.server_msg_id) {
                 self.update(message);
             } else if seq > self.open(id).old_up_to {
@@ -221,7 +247,7 @@ impl Desk {
             if !mine {
                 self.acks.soon(id, self.now);
                 // Whoever answers has read what came before.
-                self.receipt(id, Receipt::Read, seq);
+                self.receipt(id, &from, Receipt::Read, seq);
             }
         }
     }

@@ -9,10 +9,12 @@
 //! - `link` stays connected, one `socket` after the other;
 //! - `desk` is what belongs to the person who is signed in: `outbox` and `lane` say things until they
 //!   are saved, `ear` and `inbox` put what arrives into its `conversation`, which is a `prefix` and
-//!   what is `held` of it; `acks` tell the server how far we are; `sync` finds what is missing and
+//!   what is `held` of it, shown in the order of `arrange`; `reads` count who has
+//!   read ours in a group; `acks` tell the server how far we are; `sync` finds what is missing and
 //!   `pull` brings it.
 
 mod acks;
+mod arrange;
 mod backoff;
 mod chance;
 mod client;
@@ -43,6 +45,7 @@ mod pace;
 mod people;
 mod prefix;
 mod pull;
+mod reads;
 mod reason;
 mod socket;
 mod storage;
@@ -60,9 +63,10 @@ pub use error::{Error, Refused};
 pub use events::{Event, Events, Receipt, State};
 pub use file::FileStore;
 pub use group::{
-    Group, GroupProfile, JoinRequest, Joined, Member, MemberProfile, MemberReadState, Page,
+    Group, GroupProfile, JoinRequest, Joined, Member, MemberProfile, MemberReadState, Page, Role,
 };
 pub use groups::Groups;
+pub use http::Reply;
 pub use line::ConversationLine;
 pub use options::Options;
 pub use people::{NewUser, People, Presence, Profile, User};

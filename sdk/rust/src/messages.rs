@@ -80,7 +80,9 @@ impl Message {
             revoked: chat.revoked,
             at: chat.ts,
             state,
+            read_by: None,
             reason: None,
+            after: None,
         }
     }
 
@@ -105,7 +107,9 @@ impl Message {
             revoked: info.recall_at.is_some(),
             at: info.send_at,
             state: if mine { MessageState::Saved } else { MessageState::Received },
+            read_by: None,
             reason: None,
+            after: None,
         }
     }
 
@@ -128,7 +132,9 @@ impl Message {
             revoked: false,
             at: entry.at,
             state: if refused { MessageState::Refused } else { MessageState::Sending },
+            read_by: None,
             reason: entry.reason,
+            after: entry.after,
         }
     }
 }

@@ -123,22 +123,28 @@ impl Outbox {
         true
     }
 
-    /// Refused: for good, or until the server has time.
-    pub(crate) fn refused(&mut self, client_msg_id: &str, reason: Reason, now: Instant) {
+    /// Refused: for good, or until the server has time. `last_of` tells the last place of a conversation.
+    pub(crate) fn refused(
+        &mut self,
+        client_msg_id: &str,
+        reason: Reason,
+        last_of: impl Fn(&str) -> u64,
+        now: Instant,
+    ) {
         let least = ms(self.timing.backoff_base_ms);
         let Some((lane, _)) = self.find(client_msg_id) else { return };
         lane.silences = 0;
         if reason.may_retry() {
             lane.pause(least, now);
         } else {
-            self.finish(client_msg_id, reason);
+            self.finish(client_msg_id, reason, last_of);
         }
     }
 
     /// Tries a refused one again.
     pub(crate) fn retry(&mut self, client_msg_id: &str, now: Instant) -> Option<Entry> {
         let mut entry = self.refused.remove(client_msg_id)?;
-        entry.reason = None;
+        (entry.reason, entry.after) = (None, None);
         self.store.set(&entry.key(&self.user_id), &entry);
         self.enter(entry.clone(), now);
         Some(entry)
@@ -170,14 +176,14 @@ impl Outbox {
     }
 
     /// Does what is due, and writes what may be written.
-    pub(crate) fn tick(&mut self, wire: &mut Wire, now: Instant) {
+    pub(crate) fn tick(&mut self, wire: &mut Wire, last_of: impl Fn(&str) -> u64, now: Instant) {
         for lane in self.lanes.values_mut() {
             self.is_ready |= lane.tick(now);
         }
         self.is_ready |= self.pacing.take_if(|at| *at <= now).is_some();
         if self.is_ready && self.is_online && self.pacing.is_none() {
             self.is_ready = false;
-            self.pump(wire, now);
+            self.pump(wire, last_of, now);
         }
     }
 
@@ -206,16 +212,17 @@ impl Outbox {
         Some(entry)
     }
 
-    fn finish(&mut self, client_msg_id: &str, reason: Reason) {
+    fn finish(&mut self, client_msg_id: &str, reason: Reason, last_of: impl Fn(&str) -> u64) {
         let Some(mut entry) = self.leave(client_msg_id) else { return };
         entry.reason = Some(reason);
+        entry.after = Some(last_of(&entry.conversation_id));
         self.store.set(&entry.key(&self.user_id), &entry);
         self.refused.insert(entry.client_msg_id.clone(), entry.clone());
         self.given_up.push(entry);
     }
 
     /// Writes what may be written, one of each conversation in turn.
-    fn pump(&mut self, wire: &mut Wire, now: Instant) {
+    fn pump(&mut self, wire: &mut Wire, last_of: impl Fn(&str) -> u64, now: Instant) {
         let mut idle = 0;
         while idle < self.lanes.len() {
             self.turn = self.after_turn();
@@ -228,7 +235,7 @@ impl Outbox {
             // The server would end the connection, and we would try for ever.
             if frame.len() > self.frame_bytes_max {
                 let name = entry.client_msg_id.clone();
-                self.finish(&name, Reason::FrameTooLarge);
+                self.finish(&name, Reason::FrameTooLarge, &last_of);
                 continue;
             }
             if let Err(wait) = wire.frames.take(now).and_then(|()| self.sends.take(now)) {

@@ -13,7 +13,7 @@ use crate::error::Error;
 use crate::http::Ask;
 use crate::line::ConversationLine;
 use crate::pull;
-use crate::types::{Content, Message, Receive, Target};
+use crate::types::{Address, Content, Message, Receive, Target};
 
 /// Whether somebody has read a message.
 #[derive(Debug, Clone, Deserialize)]
@@ -134,6 +134,24 @@ impl Client {
         }
     }
 
+    /// Asks how far everybody in a group has read, and lets `state` and `read_by` of your messages
+    /// follow; from then on receipts keep them. Call it when somebody looks, and again when the line was
+    /// away.
+    pub async fn load_reads(&self, target: impl Into<Target>) -> Result<(), Error> {
+        let target = target.into();
+        let which = move |desk: &mut Desk| {
+            let conversation = desk.find(&target)?;
+            let id = conversation.id.clone();
+            match &conversation.address {
+                Address::Group { group_id } => Some((id, group_id.clone(), desk.inside.clone())),
+                Address::To { .. } => None,
+            }
+        };
+        let Some((id, group_id, inside)) = self.at_desk(which).await? else { return Ok(()) };
+        let Some(members) = self.groups().read_state(&group_id).await? else { return Ok(()) };
+        inside.ask(move |desk| desk.learn_reads(&id, members)).await
+    }
+
     /// You are writing. Call it at every key; the others hear of it now and then.
     pub fn typing(&self, target: impl Into<Target>) {
         let target = target.into();
@@ -190,6 +208,7 @@ impl Client {
         let choose = move |desk: &mut Desk| {
             desk.open(&id).choose(now.is_pinned, now.recv_msg_opt);
             desk.touch(&id);
+            desk.sync.ask_heads(desk.now); // what was said while it was blocked
         };
         self.at_desk(choose).await
     }

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::chance::wall_ms;
 use crate::error::Error;
-use crate::http::{Ask, Http};
+use crate::http::{Ask, Http, Reply};
 use crate::jobs::Jobs;
 use crate::reason::Reason;
 use crate::storage::Keeper;
@@ -110,9 +110,14 @@ impl SignIn {
 
     /// Asks with a token; if that one is too old, once more with a newer one.
     pub(crate) async fn ask<T: DeserializeOwned>(&self, ask: Ask) -> Result<T, Error> {
+        Ok(self.reply(&ask).await?.data)
+    }
+
+    /// The same, with all that the server says about it.
+    pub(crate) async fn reply<T: DeserializeOwned>(&self, ask: &Ask) -> Result<Reply<T>, Error> {
         let who = self.user_id();
         let token = self.token().await?;
-        let error = match self.0.http.ask(&ask, Some(&token)).await {
+        let error = match self.0.http.reply(ask, Some(&token)).await {
             Err(Error::Refused(refused)) if refused.status == Some(401) => refused,
             answer => return answer,
         };
@@ -122,7 +127,7 @@ impl SignIn {
             if self.user_id() != who {
                 return Err(Error::Closed);
             }
-            return self.0.http.ask(&ask, Some(&token)).await;
+            return self.0.http.reply(ask, Some(&token)).await;
         }
         if error.reason.ends_session() {
             self.end_of(&token, error.reason);

@@ -177,7 +177,8 @@ impl Address {
     }
 }
 
-/// How far a message is.
+/// How far a message is. In a group `Delivered` means that somebody has it, `Read` that everybody has read
+/// it who was there for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum MessageState {
@@ -232,8 +233,12 @@ pub struct Message {
     pub at: u64,
     /// How far it is.
     pub state: MessageState,
+    /// Of an own message in a group: how many others have read it, as far as is known.
+    pub read_by: Option<u64>,
     /// Why it was refused.
     pub reason: Option<Reason>,
+    /// Of a refused one: the place it stays behind, the last one that was here when it was refused.
+    pub after: Option<u64>,
 }
 
 impl Message {
@@ -244,7 +249,8 @@ impl Message {
     }
 }
 
-/// What you hear of a conversation.
+/// What you hear of a conversation. Of a blocked one nothing new comes to this device; it comes when that
+/// ends. `unread` of its line still counts what waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Receive {
@@ -253,7 +259,7 @@ pub enum Receive {
     Normal,
     /// Everything, without a sound.
     Silent,
-    /// Nothing is pushed.
+    /// Nothing, until it is unblocked.
     Blocked,
 }
 

@@ -18,7 +18,9 @@ fn message(seq: u64, mine: bool, important: bool) -> Arc<Message> {
         revoked: false,
         at: seq,
         state: if mine { MessageState::Saved } else { MessageState::Received },
+        read_by: None,
         reason: None,
+        after: None,
     })
 }
 

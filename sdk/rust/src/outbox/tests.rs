@@ -48,6 +48,7 @@ impl World {
             reply_to: None,
             at: 0,
             reason: None,
+            after: None,
         };
         self.outbox.add(entry, Instant::now());
     }
@@ -59,12 +60,12 @@ impl World {
     }
 
     fn refused(&mut self, name: &str, reason: Reason) {
-        self.outbox.refused(name, reason, Instant::now());
+        self.outbox.refused(name, reason, |_| 7, Instant::now());
     }
 
     /// What is written since the last look.
     fn written(&mut self) -> String {
-        self.outbox.tick(&mut self.wire, Instant::now());
+        self.outbox.tick(&mut self.wire, |_| 7, Instant::now());
         let mut names = Vec::new();
         while let Ok(text) = self.written.try_recv() {
             let frame: serde_json::Value = serde_json::from_str(&text).unwrap();
@@ -91,6 +92,11 @@ impl World {
 
     fn kept(&self) -> usize {
         self.store.list::<Entry>("outbox/me/").len()
+    }
+
+    /// Behind which places they stay.
+    fn kept_after(&self) -> Vec<Option<u64>> {
+        self.store.list::<Entry>("outbox/me/").into_iter().map(|(_, entry)| entry.after).collect()
     }
 }
 
@@ -224,7 +230,9 @@ async fn other_refusals_are_final_are_kept_and_can_be_tried_again_or_forgotten()
     world.refused("1", reason);
     assert_eq!(world.given_up(), [("1".to_owned(), reason)]);
     assert_eq!(world.kept(), 2);
+    assert_eq!(world.kept_after(), [Some(7), None]);
     assert!(world.outbox.retry("1", Instant::now()).is_some());
+    assert_eq!(world.kept_after(), [None, None]);
     assert_eq!(world.written(), "1");
     world.refused("1", reason);
     assert!(world.outbox.discard("1").is_some());

@@ -1,6 +1,6 @@
 //! Several people talk.
 use nexo_sdk::{
-    Client, Content, ConversationLine, Event, GroupProfile, MemberProfile, Reason, Target,
+    Client, Content, ConversationLine, Event, GroupProfile, MemberProfile, Reason, Role, Target,
 };
 
 use crate::server::{Server, person, picked, record, until};
@@ -66,7 +66,7 @@ async fn changes_come_in_order_each_once() {
     let id = group.group_id.as_str();
     until("in", async || line(&bob, id).await.is_some()).await;
     groups.update(id, &GroupProfile::named("Go")).await.unwrap();
-    groups.set_admin(id, "carol", true).await.unwrap();
+    groups.set_role(id, "carol", Role::Admin).await.unwrap();
     groups.mute_all(id, true).await.unwrap();
     groups.mute_all(id, false).await.unwrap();
     groups.mute(id, "bob", 60).await.unwrap();
@@ -84,6 +84,7 @@ async fn changes_come_in_order_each_once() {
     groups.transfer(id, "carol").await.unwrap();
     let refusal = groups.kick(id, "carol").await.unwrap_err();
     assert_eq!(refusal.reason(), Some(Reason::NotGroupAdmin));
+    assert_eq!(bob.groups().get(id).await.unwrap().owner_user_id, "carol");
     assert_eq!(bob.groups().joined(None).await.unwrap().list.len(), 1);
 }
 
@@ -96,7 +97,7 @@ async fn asking_to_join_and_being_let_in() {
     profile.join_type = Some("approval".to_owned());
     let club = alice.groups().create(&profile, &[]).await.unwrap();
     let code = club.group_code.as_deref().unwrap();
-    assert_eq!(bob.groups().by_code(code).await.unwrap().group_id, club.group_id);
+    assert_eq!(bob.groups().get_by_code(code).await.unwrap().group_id, club.group_id);
     assert_eq!(bob.groups().join_by_code(code, "me too").await.unwrap().status, "pending");
     let request = |event: &Event| match event {
         Event::JoinRequest { request_id, message, .. } if message == "me too" => {

@@ -2,10 +2,13 @@
 //! and, where only a bad one would do, against one in the test.
 #![allow(clippy::unwrap_used, reason = "only tests are here")]
 
+mod blocked;
 mod connection;
 mod fake;
 mod groups;
 mod phases;
+mod reads;
+mod request;
 mod server;
 mod sessions;
 mod talk;

@@ -1,5 +1,7 @@
 //! Messages that are taken before they are on disk, and messages that come in the wrong order.
-use nexo_sdk::{Client, Event, MessageState, Reason, Target};
+use std::sync::Arc;
+
+use nexo_sdk::{Client, Event, MemoryStore, MessageState, Reason, Target};
 use serde_json::{Value, json};
 
 use crate::fake::{Fake, ID};
@@ -60,6 +62,16 @@ fn serve_head(fake: &Fake, max: u64, read: u64, unread: u64) {
         (200, json!({ "heads": [head], "has_more": false }))
     });
     serve(fake, max);
+}
+
+async fn bodies(client: &Client) -> Vec<String> {
+    client.messages(ID).await.unwrap().iter().map(|one| one.body.clone()).collect()
+}
+
+/// What the list shows of the conversation.
+async fn last_body(client: &Client) -> Option<String> {
+    let line = client.conversation(ID).await.unwrap()?;
+    line.last_message.map(|message| message.body.clone())
 }
 
 async fn seqs(client: &Client) -> Vec<u64> {
@@ -145,6 +157,45 @@ async fn an_accepted_message_that_fails_in_the_end_is_refused() {
     fake.say(&error);
     let refusal = me.saved(&sent).await.unwrap_err();
     assert_eq!(refusal.reason(), Some(Reason::InternalError));
+}
+
+#[tokio::test]
+async fn a_refused_message_stays_where_it_was_and_what_comes_later_is_seen_after_it() {
+    let fake = Fake::start().await;
+    let store = Arc::new(MemoryStore::default());
+    let me = fake.person(|options| options.store = store.clone()).await;
+    fake.say(&push(1));
+    until("it is here", async || bodies(&me).await == ["text 1"]).await;
+    let sent = me.send(ID, "mine").await.unwrap();
+    fake.until_heard("SINGLE_CHAT", 1).await;
+    // What comes at once after the refusal is after it, too.
+    let refusal = json!({ "type": "ERROR", "reason": "not_group_member", "message": "",
+        "clientMsgId": sent.client_msg_id });
+    fake.say(&refusal);
+    fake.say(&push(2));
+    until("both", async || bodies(&me).await == ["text 1", "mine", "text 2"]).await;
+    assert_eq!(last_body(&me).await.as_deref(), Some("text 2"));
+    assert_eq!(me.saved(&sent).await.unwrap_err().reason(), Some(Reason::NotGroupMember));
+    // Also in the next run, once what stands before it is here.
+    me.close();
+    serve_head(&fake, 3, 3, 0);
+    let me = fake.person(|options| options.store = store.clone()).await;
+    until("the last", async || bodies(&me).await == ["text 3"]).await;
+    assert_eq!(me.saved(&sent).await.unwrap_err().reason(), Some(Reason::NotGroupMember));
+    assert_eq!(me.load_older(ID, 50).await.unwrap().len(), 2);
+    assert_eq!(bodies(&me).await, ["text 1", "mine", "text 2", "text 3"]);
+    me.retry(&sent.client_msg_id).await.unwrap();
+    assert_eq!(bodies(&me).await, ["text 1", "text 2", "text 3", "mine"]);
+    assert_eq!(last_body(&me).await.as_deref(), Some("mine"));
+    fake.until_heard("SINGLE_CHAT", 1).await;
+    fake.say(&refusal);
+    let is_refused = async || {
+        let messages = me.messages(ID).await.unwrap();
+        messages.last().is_some_and(|last| last.state == MessageState::Refused)
+    };
+    until("refused again", is_refused).await;
+    assert_eq!(bodies(&me).await, ["text 1", "text 2", "text 3", "mine"]);
+    assert_eq!(last_body(&me).await.as_deref(), Some("mine"), "until something comes after it");
 }
 
 #[tokio::test]

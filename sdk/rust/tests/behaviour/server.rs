@@ -55,6 +55,15 @@ impl Server {
         self.child.wait().unwrap();
     }
 
+    /// The operator makes a code for whoever forgot their password; the server has to be dead.
+    pub(crate) fn reset_code(&self, user_id: &str) -> String {
+        let mut command = Command::new(binary());
+        command.args(["user", "reset-code", user_id, "--data"]).arg(self.folder.path());
+        let output = command.env_clear().output().unwrap();
+        let said = String::from_utf8(output.stdout).unwrap();
+        said.lines().next().expect("a code").to_owned()
+    }
+
     /// Comes back on the same data and address.
     pub(crate) fn restart(&mut self) {
         let listen = self.url.trim_start_matches("http://").to_owned();

@@ -83,6 +83,45 @@ async fn signing_out_and_a_new_password_end_it_everywhere_at_once() {
 }
 
 #[tokio::test]
+async fn who_forgot_their_password_sets_a_new_one_with_a_code() {
+    let mut server = Server::start();
+    let alice = server.person("alice").await;
+    server.kill();
+    let code = server.reset_code("alice");
+    server.restart();
+    let nobody = server.client();
+    let refusal = nobody.reset_password("alice", "AAAA", "password-2").await.unwrap_err();
+    assert_eq!(refusal.reason(), Some(Reason::ResetFailed));
+    nobody.reset_password("alice", &code, "password-2").await.unwrap();
+    nobody.login("alice", "password-2").await.unwrap();
+    nobody.ready().await.unwrap();
+    until("out", async || matches!(alice.state(), State::SignedOut { reason: Some(_) })).await;
+}
+
+#[tokio::test]
+async fn ready_waits_for_the_conversations_or_tells_that_there_will_be_none() {
+    let server = Server::with(&[("NEXO_SESSION__POLICY", "single")]);
+    let bob = server.person("bob").await;
+    let alice = server.person("alice").await;
+    let sent = bob.send(Target::to("alice"), "hello").await.unwrap();
+    bob.saved(&sent).await.unwrap();
+    let tablet = server.client();
+    let nobody = tablet.ready().await.unwrap_err();
+    assert_eq!(nobody.reason(), Some(Reason::MissingToken));
+    tablet.login("alice", PASSWORD).await.unwrap();
+    tablet.ready().await.unwrap();
+    assert_eq!(tablet.state(), State::Online);
+    assert_eq!(tablet.conversations().await.unwrap().len(), 1);
+    until("kicked", async || alice.state() == State::Kicked).await;
+    assert_eq!(alice.ready().await.unwrap_err().reason(), Some(Reason::Kicked));
+    // Whoever waits already hears of it, too.
+    bob.disconnect();
+    let (ready, out) = tokio::join!(bob.ready(), bob.logout());
+    out.unwrap();
+    assert_eq!(ready.unwrap_err().reason(), Some(Reason::MissingToken));
+}
+
+#[tokio::test]
 async fn stays_below_the_limits_of_the_server_however_much_there_is_to_say() {
     let server = Server::with(&[
         ("NEXO_LIMITS__CONNECTION_FRAMES_PER_SECOND", "60"),
