@@ -237,7 +237,7 @@ pub fn claims_fit(
 ) -> Result<(), Reason> {
     let owner = token.map(|token| chat.key.check(token, chat.clock.now())).transpose()?;
     let is_other = owner.is_some_and(|claims| claims.user != caller.user)
-        || user.is_some_and(|user| user != caller.user.as_str());
+        || user.is_some_and(|user| !user.eq_ignore_ascii_case(caller.user.as_str()));
     if is_other { Err(Reason::ReauthUidMismatch) } else { Ok(()) }
 }
 

@@ -6,9 +6,7 @@ use std::net::IpAddr;
 use metrics::counter;
 
 use crate::chat::Chat;
-
-/// Characters of a user id as it was typed.
-const SHOWN_CHARS: usize = 64;
+use crate::ids::UserId;
 
 /// What was tried.
 #[derive(Clone, Copy, Debug)]
@@ -55,7 +53,8 @@ pub(crate) fn tell(chat: &Chat, what: What, from: IpAddr, user: &str, why: Why) 
     if why == Why::TooManyTries && !chat.logins.told.take(from, chat.clock.ticks()) {
         return;
     }
-    let user: String = user.chars().take(SHOWN_CHARS).collect();
-    // Written with escapes: what was typed may hold anything.
-    tracing::warn!(target: "nexo::auth", address = %from, ?user, what, reason, "a sign-in failed");
+    // What cannot be a user id may be a password in the wrong field.
+    let user = UserId::parse(user).ok().map(|user| user.to_string());
+    let user = user.as_deref().unwrap_or("(no user id)");
+    tracing::warn!(target: "nexo::auth", address = %from, user, what, reason, "a sign-in failed");
 }

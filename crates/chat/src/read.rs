@@ -83,11 +83,12 @@ pub async fn mark_read(
     conversation: &ConversationId,
     seq: Seq,
 ) -> Result<Moved, Error> {
-    let moved = chat
-        .store
-        .advance(&caller.user, conversation, CursorKind::Read, seq)
-        .await?
-        .ok_or(Reason::ConversationNotFound)?;
+    let kind = CursorKind::Read;
+    let Some(moved) = chat.store.advance(&caller.user, conversation, kind, seq).await? else {
+        let acked = Acked { kind, message: None, conversation: Some(conversation), sender: None };
+        trail::refused(chat, caller, &acked, Reason::ConversationNotFound);
+        return Err(Reason::ConversationNotFound.into());
+    };
     let message = if has_moved(CursorKind::Read, moved) {
         message_at(chat, conversation, moved.after.read).await?
     } else {

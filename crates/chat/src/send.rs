@@ -21,11 +21,13 @@ use crate::policy::group::may_speak;
 use crate::policy::send::{Facts, Permit, may_repeat, may_send};
 use crate::reason::{Error, Reason};
 use crate::store::{Appended, Stored};
+use crate::trail;
 
 /// A message that has its place in the order; the answer comes once it is durable.
 pub struct Saving {
     appended: Stored<'static, Appended>,
     as_sent: Bytes,
+    trail: Option<Box<trail::Sending>>,
 }
 
 impl Future for Saving {
@@ -33,6 +35,9 @@ impl Future for Saving {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let appended = std::task::ready!(self.appended.as_mut().poll(cx))?;
+        if let (Some(trail), Appended::Stored(message)) = (&self.trail, &appended) {
+            trail.saved(message);
+        }
         Poll::Ready(outcome(appended, &self.as_sent))
     }
 }
@@ -96,14 +101,18 @@ pub async fn send(
             still_speaks(chat, &draft).await?;
             Ok(Sending::Accepting(accept(&**intake, permit, draft)))
         }
-        _ => Ok(Sending::Saving(append(chat, permit, draft))),
+        _ => {
+            let trail = trail::sending(chat, caller, &draft).await?;
+            Ok(Sending::Saving(append(chat, permit, draft, trail)))
+        }
     }
 }
 
 /// Sends a message the ordinary way.
 pub async fn save(chat: &Chat, caller: &Caller, outgoing: Outgoing) -> Result<Saving, Error> {
     let (permit, draft) = draft(chat, caller, outgoing).await?;
-    Ok(append(chat, permit, draft))
+    let trail = trail::sending(chat, caller, &draft).await?;
+    Ok(append(chat, permit, draft, trail))
 }
 
 async fn draft(chat: &Chat, caller: &Caller, outgoing: Outgoing) -> Result<(Permit, Draft), Error> {
@@ -164,7 +173,7 @@ fn accept(intake: &dyn Intake, permit: Permit, draft: Draft) -> Accepting {
 /// Says something with the operator's own voice, to anybody or to any group.
 pub async fn system(chat: &Chat, outgoing: Outgoing) -> Result<Saved, Error> {
     let (permit, draft) = drafted(chat, UserId::system(), None, outgoing).await?;
-    append(chat, permit, draft).await
+    append(chat, permit, draft, None).await
 }
 
 async fn drafted(
@@ -190,9 +199,9 @@ async fn drafted(
     Ok((permit, draft))
 }
 
-fn append(chat: &Chat, permit: Permit, draft: Draft) -> Saving {
+fn append(chat: &Chat, permit: Permit, draft: Draft, trail: Option<Box<trail::Sending>>) -> Saving {
     let as_sent = draft.content.body.clone();
-    Saving { appended: chat.store.append(permit, draft), as_sent }
+    Saving { appended: chat.store.append(permit, draft), as_sent, trail }
 }
 
 /// Asks the policy. What is stored already may be sent again, even by somebody who is not let in any

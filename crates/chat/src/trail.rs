@@ -1,11 +1,15 @@
 //! The trail of acknowledgements and resends, for whoever has to find out later what became of a
 //! message: one line wherever a cursor moves or something is sent again. Never text.
 
+use std::sync::Arc;
+
+use tracing::Level;
+
 use crate::chat::Chat;
 use crate::ids::{ConversationId, MessageId, Millis, Seq, UserId};
 use crate::meters::Move;
-use crate::model::{Caller, CursorKind, Cursors, Message};
-use crate::reason::Reason;
+use crate::model::{Caller, CursorKind, Cursors, Draft, Message};
+use crate::reason::{Error, Reason};
 use crate::store::Moved;
 
 /// What was acknowledged, as far as it is known.
@@ -78,17 +82,49 @@ pub(crate) fn advanced(
         conversation: Some(conversation),
         sender: reached.map(|it| it.sender),
     };
-    log(chat, caller, &acked, Some(moved), None);
+    log(&chat.instance, caller, &acked, Some(moved), None);
+}
+
+/// A send that will move its sender's own cursor.
+pub(crate) struct Sending {
+    caller: Caller,
+    instance: Arc<str>,
+    before: Seq,
+}
+
+/// Notes where the sender is, if somebody wants to know.
+pub(crate) async fn sending(
+    chat: &Chat,
+    caller: &Caller,
+    draft: &Draft,
+) -> Result<Option<Box<Sending>>, Error> {
+    if !draft.marks_read || !tracing::enabled!(target: "nexo::ack", Level::DEBUG) {
+        return Ok(None);
+    }
+    let standing = chat.store.standing(&caller.user, &draft.conversation).await?;
+    let before = standing.map_or(Seq::ZERO, |standing| standing.cursors.read);
+    let (caller, instance) = (caller.clone(), Arc::clone(&chat.instance));
+    Ok(Some(Box::new(Sending { caller, instance, before })))
+}
+
+impl Sending {
+    /// The message is durable: whoever sent it has read it.
+    pub(crate) fn saved(&self, message: &Message) {
+        let at = |seq| Cursors { delivered: seq, read: seq };
+        let moved = Moved { before: at(self.before), after: at(message.seq) };
+        let acked = Acked::of(CursorKind::Read, message.id, Some(message));
+        log(&self.instance, &self.caller, &acked, Some(moved), None);
+    }
 }
 
 /// Counts and logs an acknowledgement that was refused.
 pub(crate) fn refused(chat: &Chat, caller: &Caller, acked: &Acked<'_>, reason: Reason) {
     chat.meters.refused(acked.kind);
-    log(chat, caller, acked, None, Some(reason));
+    log(&chat.instance, caller, acked, None, Some(reason));
 }
 
 fn log(
-    chat: &Chat,
+    instance: &str,
     caller: &Caller,
     acked: &Acked<'_>,
     moved: Option<Moved>,
@@ -105,7 +141,7 @@ fn log(
         ackType = ?acked.kind,
         deviceId = %caller.login,
         connId = caller.connection.map(|connection| connection.0),
-        instanceId = &*chat.instance,
+        instanceId = instance,
         prevCursor = moved.map(|moved| cursor(moved.before)),
         newCursor = moved.map(|moved| cursor(moved.after)),
         result = refused.map_or_else(|| "ok".to_owned(), |reason| reason.to_string()),

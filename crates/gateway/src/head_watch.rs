@@ -26,8 +26,25 @@ pub(crate) struct Window {
 
 #[derive(Default)]
 struct Noted {
+    /// The first bytes, as many as a head may have.
     bytes: Vec<u8>,
+    /// The last of those that came after them: the next head may begin there.
+    tail: Vec<u8>,
     is_answered: bool,
+}
+
+impl Noted {
+    /// What came after the last whole head: nothing of it may belong to what was answered.
+    fn rest(self) -> Self {
+        let mut bytes = self.bytes;
+        bytes.extend(self.tail);
+        let ends = |end: &[u8]| {
+            bytes.windows(end.len()).rposition(|at| at == end).map(|at| at + end.len())
+        };
+        let end = ends(b"\n\r\n").max(ends(b"\n\n")).unwrap_or(0);
+        bytes.drain(..end);
+        Self { bytes, ..Self::default() }
+    }
 }
 
 impl Watched {
@@ -42,14 +59,14 @@ impl Window {
     /// Nothing more is looked at.
     pub(crate) fn end(&self) {
         self.is_over.store(true, Ordering::Relaxed);
-        self.noted.lock().unwrap_or_else(PoisonError::into_inner).bytes = Vec::new();
+        *self.noted.lock().unwrap_or_else(PoisonError::into_inner) = Noted::default();
     }
 
     /// Whether a `Content-Length` came since the last answer. Asked of a request with
     /// `Transfer-Encoding` only; requests that come many at a time are taken together.
     pub(crate) fn tells_length(&self) -> bool {
         let noted = self.noted.lock().unwrap_or_else(PoisonError::into_inner);
-        tells_length(&noted.bytes)
+        tells_length(&noted.bytes) || tells_length(&noted.tail)
     }
 
     fn read(&self, bytes: &[u8]) {
@@ -58,10 +75,13 @@ impl Window {
         }
         let mut noted = self.noted.lock().unwrap_or_else(PoisonError::into_inner);
         if noted.is_answered {
-            *noted = Noted::default();
+            *noted = std::mem::take(&mut *noted).rest();
         }
-        let room = self.bytes_max.saturating_sub(noted.bytes.len());
-        noted.bytes.extend_from_slice(&bytes[..bytes.len().min(room)]);
+        let room = self.bytes_max.saturating_sub(noted.bytes.len()).min(bytes.len());
+        noted.bytes.extend_from_slice(&bytes[..room]);
+        noted.tail.extend_from_slice(&bytes[room..]);
+        let too_many = noted.tail.len().saturating_sub(self.bytes_max);
+        noted.tail.drain(..too_many);
     }
 
     fn written(&self) {
@@ -127,6 +147,32 @@ impl AsyncWrite for Watched {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn window(bytes_max: usize) -> Window {
+        Window { bytes_max, is_over: AtomicBool::new(false), noted: Mutex::default() }
+    }
+
+    #[test]
+    fn a_head_that_comes_in_parts_around_an_answer_is_seen_whole() {
+        for before in ["GET / HTTP/1.1\r\nHost: x\r\n\r\n".to_owned(), "x".repeat(500)] {
+            let window = window(100);
+            window.read(before.as_bytes());
+            window.read(b"\r\n\r\nPOST /x HTTP/1.1\r\nContent-Length: 4\r\n");
+            window.written();
+            window.read(b"Transfer-Encoding: chunked\r\n\r\n");
+            assert!(window.tells_length(), "{before}");
+        }
+    }
+
+    #[test]
+    fn the_length_of_an_answered_request_is_forgotten() {
+        let window = window(1000);
+        window.read(b"POST /x HTTP/1.1\r\nContent-Length: 2\r\n\r\n{}");
+        assert!(window.tells_length());
+        window.written();
+        window.read(b"POST /x HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n");
+        assert!(!window.tells_length());
+    }
 
     #[test]
     fn only_a_header_line_tells_a_length() {

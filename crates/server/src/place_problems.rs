@@ -20,23 +20,24 @@ pub(crate) fn of(config: &Config) -> Vec<String> {
     if Path::new(&config.data).metadata().is_ok_and(|found| !found.is_dir()) {
         problems.push(format!("data is a folder, and {} is not", config.data));
     }
-    if config.store.starts_with("mysql://") {
-        let file = file_problem("mysql.ca_file", &config.mysql.ca_file);
-        let no_file = file.is_none();
-        problems.extend(file);
-        if no_file && let Err(error) = config.mysql.options(&config.store).check() {
-            problems.push(format!("store: {error}"));
-        }
+    let database_ca = file_problem("mysql.ca_file", &config.mysql.ca_file);
+    let redis_ca = file_problem("cluster.ca_file", &config.cluster.ca_file);
+    if config.store.starts_with("mysql://")
+        && database_ca.is_none()
+        && let Err(error) = config.mysql.options(&config.store).check()
+    {
+        problems.push(format!("store: {error}"));
     }
     if !config.redis.is_empty() {
-        let file = file_problem("cluster.ca_file", &config.cluster.ca_file);
-        let no_file = file.is_none();
-        problems.extend(file);
         let options = config.cluster.options(&config.redis, NodeId([0; 16]));
-        if no_file && let Err(error) = options.check() {
+        if redis_ca.is_none()
+            && let Err(error) = options.check()
+        {
             problems.push(format!("redis: {error}"));
         }
     }
+    problems.extend(database_ca);
+    problems.extend(redis_ca);
     problems
 }
 

@@ -194,14 +194,11 @@ async fn failed_sign_ins_are_logged_and_counted_without_the_password() {
         tokio::time::sleep(std::time::Duration::from_millis(20)).await;
     }
     let field = |at: usize, name: &str| lines[at][name].clone();
-    assert_eq!(
-        (field(0, "user"), field(0, "reason")),
-        (json!("\"alice\""), json!("wrong_password"))
-    );
+    assert_eq!((field(0, "user"), field(0, "reason")), (json!("alice"), json!("wrong_password")));
     assert_eq!((field(0, "address"), &lines[0]["level"]), (json!("127.0.0.1"), &json!("WARN")));
     assert_eq!(field(1, "reason"), "unknown_user");
-    let odd = field(2, "user").as_str().unwrap().to_owned();
-    assert!(odd.starts_with("\"a\\n\\u{202e}xx") && odd.len() < 90, "cut and escaped: {odd}");
+    // It may be a password in the wrong field.
+    assert_eq!(field(2, "user"), "(no user id)");
     assert_eq!(field(8, "reason"), "too_many_tries");
     assert!(!server.log().contains("s3cr3t"), "{}", server.log());
 

@@ -124,7 +124,7 @@ async fn a_frame_in_the_name_of_somebody_else_is_refused() {
     let pulled = server.http.get("/conversation/list", &bob.token).await;
     assert_eq!(pulled.data()["list"], json!([]), "nothing was said");
     let mut socket = Socket::open_with(&server.http.authority, &query).await;
-    socket.say(send(json!({ "send_id": "alice", "token": alice.token }))).await;
+    socket.say(send(json!({ "send_id": "Alice", "token": alice.token }))).await;
     assert_eq!(socket.next().await["err_code"], 0);
     socket.say(send(json!({ "send_id": "", "token": "" }))).await;
     assert_eq!(socket.next().await["err_code"], 0);

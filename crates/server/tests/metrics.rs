@@ -265,6 +265,7 @@ async fn every_move_of_a_cursor_leaves_a_line() {
         wait_for(async || {
             lines(&server, "nexo::ack").iter().any(|line| {
                 line["newCursor"] == seq
+                    && line["ackUserId"] == "bob"
                     && line["ackType"] == "Read"
                     && line["chatId"] == "si_alice_bob"
             })
@@ -281,10 +282,14 @@ async fn every_move_of_a_cursor_leaves_a_line() {
     drop(b);
     assert_eq!(server.stop(), Some(0));
     let acks = lines(&server, "nexo::ack");
-    let by_http: Vec<&Value> = acks.iter().filter(|line| line["newCursor"] == last.seq).collect();
-    assert_eq!(by_http.len(), 1, "{acks:#?}");
-    assert_eq!(by_http[0]["serverMsgId"], last.id.as_str());
-    assert_eq!(by_http[0]["prevCursor"], last.seq - 1);
+    // Bob's over HTTP, and Alice's by saying it.
+    for who in ["bob", "alice"] {
+        let is_it = |line: &&Value| line["newCursor"] == last.seq && line["ackUserId"] == who;
+        let moves: Vec<&Value> = acks.iter().filter(is_it).collect();
+        assert_eq!(moves.len(), 1, "{acks:#?}");
+        assert_eq!(moves[0]["serverMsgId"], last.id.as_str());
+        assert_eq!(moves[0]["prevCursor"], last.seq - 1);
+    }
     let resends = lines(&server, "nexo::resend");
     let again = resends
         .iter()

@@ -68,7 +68,8 @@ async fn join(
     let joined = async {
         let (id, code) = (body.group_id.as_deref(), body.group_code.as_deref());
         let id = by_id_or_code(&gateway.chat, &caller, id, code).await?;
-        let inviter = body.inviter_id.as_deref().map(UserId::parse).transpose()?;
+        let inviter = body.inviter_id.as_deref().filter(|id| !id.is_empty());
+        let inviter = inviter.map(UserId::parse).transpose()?;
         let act = GroupAct::Join { message: body.message, inviter };
         let decided = group::act(&gateway.chat, &caller, &id, act).await?;
         let is_in = decided.joined.contains(&caller.user);

@@ -7,7 +7,7 @@ use axum::extract::State;
 use nexo_chat::command::{Outgoing, Target};
 use nexo_chat::ids::{ClientMsgId, ConversationId, MessageId, Seq, UserId};
 use nexo_chat::model::Caller;
-use nexo_chat::{Chat, Error, Reason, read, recall as recalling, send as sending};
+use nexo_chat::{Error, Reason, read, recall as recalling, send as sending};
 use nexo_wire::camel::MessageEntity;
 use nexo_wire::snake::{
     self, MaxSeq, Mentioned, MessageInfo, Pulled, ReaderInfo, Readers, SESSION_GROUP,
@@ -139,11 +139,13 @@ impl SendBody {
 
     async fn send(
         self,
-        chat: &Chat,
+        gateway: &Gateway,
         caller: &Caller,
         marks_read: bool,
     ) -> Result<MessageInfo, Error> {
-        let saved = sending::save(chat, caller, self.outgoing(marks_read)?).await?.await?;
+        let outgoing = self.outgoing(marks_read)?;
+        let saved = sending::save(&gateway.chat, caller, outgoing).await?.await?;
+        gateway.measures.acks_saved.increment(1);
         Ok(MessageInfo::from(&*saved.message))
     }
 }
@@ -154,7 +156,7 @@ async fn send(
     Authenticated(caller): Authenticated,
     Body(body): Body<SendBody>,
 ) -> Answer<MessageInfo> {
-    asked.answer(body.send(&gateway.chat, &caller, true).await)
+    asked.answer(body.send(&gateway, &caller, true).await)
 }
 
 /// Something said with the operator's own voice.
@@ -166,6 +168,7 @@ async fn system(
 ) -> Answer<MessageInfo> {
     let said = async {
         let saved = sending::system(&gateway.chat, body.outgoing(true)?).await?;
+        gateway.measures.acks_saved.increment(1);
         Ok::<_, Error>(MessageInfo::from(&*saved.message))
     };
     asked.answer(said.await)
@@ -178,7 +181,7 @@ async fn send_without_mark_read(
     Authenticated(caller): Authenticated,
     Body(body): Body<SendBody>,
 ) -> Answer<MessageInfo> {
-    asked.answer(body.send(&gateway.chat, &caller, false).await)
+    asked.answer(body.send(&gateway, &caller, false).await)
 }
 
 #[derive(Deserialize, IntoParams)]

@@ -8,6 +8,7 @@ use nexo_chat::ids::Millis;
 use nexo_chat::reason::BoxError;
 use nexo_chat::store::StoreError;
 
+use crate::mysql::fault::Fault;
 use crate::mysql::{MySqlOptions, opts};
 
 /// An id. They are numbers, but somebody may have made texts of them.
@@ -87,7 +88,8 @@ impl Old {
     ) -> Result<Self, StoreError> {
         let conn = async {
             let opts = opts(options).map_err(BoxError::from)?;
-            let mut conn = tokio::time::timeout(options.patience, Conn::new(opts)).await??;
+            let conn = tokio::time::timeout(options.patience, Conn::new(opts)).await;
+            let mut conn = conn.map_err(BoxError::from)?.map_err(Fault::away)?;
             if let Some(zone) = time_zone {
                 conn.exec_drop("SET time_zone = ?", (zone,)).await?;
             }
@@ -95,7 +97,8 @@ impl Old {
             conn.query_drop("START TRANSACTION WITH CONSISTENT SNAPSHOT").await?;
             Ok(conn)
         };
-        let conn = conn.await.map_err(StoreError::Unavailable)?;
+        let conn: Result<Conn, BoxError> = conn.await;
+        let conn = conn.map_err(StoreError::Unavailable)?;
         let mut old = Self { conn, columns: BTreeMap::new() };
         let sql = "SELECT table_name, column_name FROM information_schema.columns \
              WHERE table_schema = DATABASE()";
@@ -135,7 +138,7 @@ impl Old {
     ) -> Result<Vec<Cells>, StoreError> {
         let params = if params.is_empty() { Params::Empty } else { Params::Positional(params) };
         let rows: Result<Vec<Row>, _> = self.conn.exec(sql.as_ref(), params).await;
-        let rows = rows.map_err(|error| StoreError::Unavailable(error.into()))?;
+        let rows = rows.map_err(Fault::away)?;
         Ok(rows.into_iter().map(|row| Cells(row.unwrap().into_iter())).collect())
     }
 

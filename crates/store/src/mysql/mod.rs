@@ -20,7 +20,7 @@ mod committer;
 mod core;
 mod cursors;
 mod export;
-mod fault;
+pub(crate) mod fault;
 mod group_acts;
 mod groups;
 mod import;
