@@ -64,6 +64,7 @@ export class GroupDesk {
   }
 
   async load(): Promise<void> {
+    if (client.conversation({ groupId: this.id })?.ended) this.isOver = true;
     if (this.isOver) return;
     if (this.isLoading) {
       this.again = true;
@@ -83,7 +84,7 @@ export class GroupDesk {
       this.requests = this.isAdmin ? (await client.groups.requests(this.id)).list : [];
     } catch (error) {
       // Otherwise it is asked for again when somebody looks, or when the group changes.
-      this.isOver = error instanceof Refused && error.reason === "group_dissolved";
+      this.isOver ||= error instanceof Refused && error.reason === "group_dissolved";
     } finally {
       this.isLoading = false;
     }
