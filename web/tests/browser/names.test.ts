@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, test } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import { World } from "./world.ts";
 
 let world: World;
@@ -34,4 +34,18 @@ test("a new name and picture reach others at once, in list, chat, group and prof
   await anna.line("Team").getByText("Benedict: Hello all").waitFor();
   await anna.bubble("Hello all").getByText("Benedict").waitFor();
   await panel.getByRole("link", { name: "Benedict" }).waitFor();
+});
+
+test("in the list a long name leaves room for the words", async () => {
+  const { server } = world;
+  const dora = await world.person("dora", { nickname: "Dora" });
+  await server.register("max", "Maximiliane Wolkenstein-Trostburg von und zu Rodenegg");
+  const token = await server.token("max");
+  const { group_id } = await server.ask<{ group_id: string }>("POST", "/group/create", { name: "Castle", member_ids: ["dora"] }, token);
+  await server.say(token, { group_id }, "the bridge is up");
+  const line = dora.line("Castle");
+  await line.getByText("Rodenegg: the bridge is up").waitFor();
+  const words = line.getByText("the bridge is up", { exact: true });
+  const [inner, outer] = await Promise.all([words.boundingBox(), line.locator(".text").boundingBox()]);
+  expect(inner!.x + Math.min(inner!.width, 90)).toBeLessThanOrEqual(outer!.x + outer!.width);
 });
