@@ -3,6 +3,7 @@ import { SvelteMap } from "svelte/reactivity";
 import { later } from "../later.ts";
 import { people } from "../people.svelte.ts";
 import { client, session } from "../session.svelte.ts";
+import { faces } from "./faces.svelte.ts";
 
 const PAGE = 100;
 /** So many the server gives at a time, and so many are looked through for a name. */
@@ -108,7 +109,10 @@ export class GroupDesk {
   }
 
   private take(before: readonly Member[], list: Member[]): void {
-    for (const one of list) people.learn(one.userId, one);
+    for (const one of list) {
+      people.learn(one.userId, one);
+      faces.learn(one);
+    }
     const all = [...before, ...list];
     this.members = all.sort((a, b) => b.roleLevel - a.roleLevel);
   }
