@@ -25,11 +25,14 @@ class Lines {
   );
 
   private readonly told = new Map<string, string>();
+  /** Counts what was heard, for those that are not in the list. */
+  private heard = $state(0);
 
   constructor() {
     const refresh = later(() => {
       const all = client.conversations();
       this.all = all.some(({ peerId }) => peerId === SYSTEM) ? all.map(named) : all;
+      this.heard += 1;
       this.introduce();
       this.isLoaded ||= client.state.name === "online";
     });
@@ -59,6 +62,7 @@ class Lines {
 
   /** One that is not in the list: hidden, or its group has ended. */
   private unlisted(id: string): ConversationLine | undefined {
+    void this.heard;
     const line = client.conversation(id);
     return line !== undefined && line.updatedAt > 0 ? named(line) : undefined;
   }

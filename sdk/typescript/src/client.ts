@@ -300,6 +300,16 @@ export class Client {
   }
 
   /**
+   * Brings the name, the picture and the number of members of a conversation that is not in the list; for those
+   * in the list they come by themselves. Call it when somebody looks at one that has ended or was hidden.
+   */
+  async loadName(target: Target): Promise<void> {
+    const desk = this.open();
+    const conversation = desk.find(target);
+    if (conversation?.hasBegun) await desk.sync.learnName(conversation);
+  }
+
+  /**
    * What happened in a conversation: the last changes, or those before `before` (a `changeSeq`), oldest
    * first. Fewer than `limit` if it begins there. New ones come as `change` events.
    */

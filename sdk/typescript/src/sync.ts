@@ -147,6 +147,18 @@ export class Sync implements Mender {
     return items.map(changeFromInfo).filter(({ changeSeq }) => changeSeq <= end);
   }
 
+  /** What one is called; nothing is asked if that is known. */
+  async learnName(conversation: Conversation): Promise<void> {
+    if (conversation.hasInfo) return;
+    const query = { conversation_id: conversation.id };
+    try {
+      this.inbox.hearInfos([await this.http.get<ConversationInfo>("/conversation/info", query)]);
+    } catch (error) {
+      if (isPassing(error)) throw error;
+      conversation.hasInfo = true; // there is none
+    }
+  }
+
   /** Asks for a page of what was missed, and gives it time to come. */
   private resend(frame: ClientFrame): void {
     if (!this.send(frame)) return;
@@ -235,15 +247,7 @@ export class Sync implements Mender {
     const all = [...this.inbox.conversations.values()];
     const nameless = all.filter((one) => one.hasBegun && one.isListed && !one.hasInfo);
     if (nameless.length > FEW) return this.learnNames();
-    for (const one of nameless) {
-      const query = { conversation_id: one.id };
-      try {
-        this.inbox.hearInfos([await this.http.get<ConversationInfo>("/conversation/info", query)]);
-      } catch (error) {
-        if (isPassing(error)) throw error;
-        one.hasInfo = true; // there is none
-      }
-    }
+    for (const one of nameless) await this.learnName(one);
   }
 
   private async fill(conversation: Conversation): Promise<void> {

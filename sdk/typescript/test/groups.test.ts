@@ -135,6 +135,34 @@ test("transfer, kick, dissolve", async () => {
   await until(() => alice.conversation({ groupId: id })?.active === false, "over");
 });
 
+test("what has ended or was hidden is read by whoever had it, and has its name", async () => {
+  const over = await alice.groups.create({ name: "Rally", memberIds: ["bob"] });
+  const left = await alice.groups.create({ name: "Attic", memberIds: ["bob"] });
+  for (const { groupId } of [over, left]) {
+    for (const text of ["one", "two", "three"]) await alice.saved(alice.send({ groupId }, text));
+    await until(() => bob.messages({ groupId }).length === 3, "all of them");
+    bob.markRead({ groupId });
+  }
+  await alice.groups.dissolve(over.groupId);
+  await bob.groups.leave(left.groupId);
+  await until(() => bob.conversation({ groupId: left.groupId })?.active === false, "out");
+  await bob.hide({ groupId: left.groupId });
+
+  const later = server.client({ platform: 2 });
+  await later.login("bob", "password-1");
+  await later.ready();
+  for (const { conversationId: id, name } of [over, left]) {
+    expect(later.conversations().some((line) => line.id === id)).toBe(false);
+    await later.loadName(id);
+    expect(later.conversation(id)).toMatchObject({ name, active: false });
+    while ((await later.loadOlder(id)).length > 0);
+    await until(() => later.messages(id).length === 3, "what was said");
+  }
+  await later.loadName("sg_nothing");
+  expect(later.conversation("sg_nothing")).toBeUndefined();
+  later.close();
+});
+
 test.each(["notify", "none"])("a group whose messages are not pushed: %s", async (strategy) => {
   const quiet = await Server.start({ NEXO_GROUPS__STRATEGY: strategy });
   try {

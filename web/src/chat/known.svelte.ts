@@ -5,18 +5,21 @@ import { client, session } from "../session.svelte.ts";
 import { SYSTEM } from "../system.ts";
 
 /**
- * Whether there is such a conversation for us. A link may name anybody and any group, so one that is not
- * in the list is asked for before somebody can write there.
+ * Whether there is such a conversation for us. One that has ended or was hidden stays readable. A link may
+ * name anybody and any group, so one we never had is asked for before somebody can write there.
  */
 export class Known {
   private answer = $state<boolean>();
-  readonly isListed = $derived.by(() => lines.all.some((one) => one.id === this.line.id));
+  private readonly isOurs = $derived.by(() => lines.has(this.line.id));
   /** Undefined until the server has said. */
-  readonly isThere = $derived(this.isListed ? true : this.answer);
+  readonly isThere = $derived(this.isOurs ? true : this.answer);
 
   constructor(private readonly line: ConversationLine) {
     $effect(() => {
-      if (!this.isListed && this.answer !== true && session.link.name === "online") void this.ask();
+      if (session.link.name !== "online") return;
+      // What came with the line is there before the list shows it.
+      if (this.isOurs || lines.has(this.line.id)) void client.loadName(this.line.id).catch(() => {}); // the next look asks again
+      else if (this.answer !== true) void this.ask();
     });
   }
 

@@ -5,6 +5,8 @@ import { SYSTEM } from "../system.ts";
 export type Silence =
   | { kind: "system" }
   | { kind: "left" }
+  /** Its group was dissolved. */
+  | { kind: "ended" }
   | { kind: "adminsOnly" }
   /** Without an end: until an admin ends it. */
   | { kind: "muted"; until?: number };
@@ -14,6 +16,7 @@ const LONGEST_MS = 367 * 86_400_000;
 
 export function silenceOf(line: ConversationLine, group: Group | undefined, now: number): Silence | undefined {
   if (line.peerId === SYSTEM) return { kind: "system" };
+  if (line.ended) return { kind: "ended" };
   if (!line.active) return { kind: "left" };
   if (group === undefined) return undefined;
   const role = group.myRole ?? 0;

@@ -133,14 +133,14 @@ export class Thread {
       if (!this.isReady && line !== undefined && line.unread > 0) this.unreadFrom = line.readSeq + 1;
       this.fill();
     }
-    if (this.isReady && line?.active) this.lookAround();
+    if (this.isReady && line !== undefined) this.lookAround(line.active);
   }
 
-  /** Of a group: what happened among the messages that are here, and how far they were read. */
-  private lookAround(): void {
+  /** Of a group: what happened among the messages that are here, and, for its members, how far they were read. */
+  private lookAround(isMember: boolean): void {
     if (!this.id.startsWith("sg_") || client.state.name !== "online") return;
     void notes.reach(this.id, this.hasOlder ? (this.messages.find(({ seq }) => seq > 0)?.at ?? 0) : 0);
-    if (this.hasReads) return;
+    if (this.hasReads || !isMember) return;
     this.hasReads = true;
     client.loadReads(this.id).catch((error) => (this.hasReads = error instanceof Refused));
   }

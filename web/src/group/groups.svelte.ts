@@ -3,6 +3,7 @@ import { SvelteMap } from "svelte/reactivity";
 import { later } from "../later.ts";
 import { people } from "../people.svelte.ts";
 import { client, session } from "../session.svelte.ts";
+import { faces } from "./faces.svelte.ts";
 
 const PAGE = 100;
 /** So many the server gives at a time, and so many are looked through for a name. */
@@ -64,6 +65,7 @@ export class GroupDesk {
   }
 
   async load(): Promise<void> {
+    if (client.conversation({ groupId: this.id })?.ended) this.isOver = true;
     if (this.isOver) return;
     if (this.isLoading) {
       this.again = true;
@@ -83,7 +85,7 @@ export class GroupDesk {
       this.requests = this.isAdmin ? (await client.groups.requests(this.id)).list : [];
     } catch (error) {
       // Otherwise it is asked for again when somebody looks, or when the group changes.
-      this.isOver = error instanceof Refused && error.reason === "group_dissolved";
+      this.isOver ||= error instanceof Refused && error.reason === "group_dissolved";
     } finally {
       this.isLoading = false;
     }
@@ -107,7 +109,10 @@ export class GroupDesk {
   }
 
   private take(before: readonly Member[], list: Member[]): void {
-    for (const one of list) people.learn(one.userId, one);
+    for (const one of list) {
+      people.learn(one.userId, one);
+      faces.learn(one);
+    }
     const all = [...before, ...list];
     this.members = all.sort((a, b) => b.roleLevel - a.roleLevel);
   }

@@ -62,7 +62,8 @@ for (const [locale, colorScheme] of [["en-GB", "light"], ["en-GB", "dark"], ["zh
     await page.locator("#waiting").waitFor();
     await check(person, "group details");
     await page.locator("#members ~ ul a.who").last().click();
-    await page.locator("aside h3").waitFor();
+    await page.locator("aside h3.name").waitFor(); // the panel before it may still be there
+    await page.locator("#members").waitFor({ state: "detached" });
     await check(person, "profile");
     await page.goBack();
     await page.locator("aside .body > .button").first().click();

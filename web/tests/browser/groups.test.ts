@@ -138,5 +138,9 @@ test("somebody is removed, the group changes hands, and ends", async () => {
   await (await panelOf(ben)).getByRole("button", { name: "Dissolve group" }).click();
   await ben.page.getByRole("dialog").getByRole("button", { name: "Dissolve group" }).click();
   await ben.page.getByText("The group was dissolved").waitFor();
-  await ben.page.getByText("This group has ended.").waitFor();
+  const panel = ben.page.getByRole("complementary", { name: "Group details" });
+  await panel.getByText("This group has ended.").waitFor();
+  await ben.page.locator("section.chat").getByText("This group has ended.").waitFor();
+  await ben.bubble("Thanks for having me").waitFor();
+  expect(await ben.field.count()).toBe(0);
 });

@@ -22,6 +22,15 @@ beforeAll(async () => {
 
 afterAll(() => world?.stop());
 
+/** Scrolls up until this is seen. */
+async function readBackTo(text: string): Promise<void> {
+  await anna.page.getByRole("log").hover();
+  await expect.poll(async () => {
+    await anna.page.mouse.wheel(0, -1_500);
+    return anna.bubble(text).isVisible();
+  }, { timeout: 10_000 }).toBe(true);
+}
+
 test("a conversation is hidden until something is said, and that can be undone", async () => {
   await anna.line("Ben").click({ button: "right" });
   await anna.page.getByRole("menuitem", { name: "Hide conversation" }).click();
@@ -68,4 +77,82 @@ test("a group one was removed from can be hidden, and an ended one goes by itsel
   await anna.line("Ben").waitFor();
   expect(await anna.line("Short").count()).toBe(0);
   expect(await anna.line("Team").count()).toBe(0);
+});
+
+for (const end of ["dissolve", "dismiss"]) {
+  test(`whoever looks at a group keeps reading when its owner ends it: ${end}`, async () => {
+    const { page } = anna;
+    const { server } = world;
+    anna.allow(/status of 40[34]/, /status of 410/);
+    const made = { name: `Choir ${end}`, member_ids: ["anna", "cora"] };
+    const { group_id } = await server.ask<{ group_id: string }>("POST", "/group/create", made, tokens["ben"]);
+    for (let n = 1; n <= 70; n += 1) await server.say(tokens["ben"]!, { group_id }, `song ${n}.`);
+    const read = { conversation_id: `sg_${group_id}`, read_seq: 70 };
+    await server.ask("POST", "/conversation/mark_read", read, await server.token("anna"));
+    await anna.line(made.name).getByText("unread").waitFor({ state: "detached" });
+    await anna.line(made.name).click();
+    await anna.bubble("song 70.").waitFor();
+    await anna.field.waitFor();
+    await server.ask("POST", `/group/${end}`, { group_id }, tokens["ben"]);
+    const chat = page.locator("section.chat");
+    await chat.getByText("This group has ended.").waitFor();
+    await chat.getByText("The group was dissolved").waitFor();
+    await anna.line(made.name).waitFor({ state: "detached" });
+    await page.waitForTimeout(700); // nor does what comes later take it away
+    expect(await page.getByText("There is no such group").count()).toBe(0);
+    expect(await anna.bubble("song 70.").isVisible()).toBe(true);
+    expect(await anna.field.count()).toBe(0);
+    expect(await page.locator(".head h1").textContent()).toBe(made.name);
+
+    // By the link, too, back to the beginning.
+    await page.reload();
+    await chat.getByText("This group has ended.").waitFor();
+    await chat.getByText("The group was dissolved").waitFor();
+    await anna.bubble("song 70.").waitFor();
+    await readBackTo("song 1.");
+    expect(await anna.field.count()).toBe(0);
+    expect(await anna.line(made.name).count()).toBe(0);
+    // Of a dismissed one the server has forgotten the name.
+    await page.locator(".head h1", { hasText: end === "dissolve" ? made.name : group_id }).waitFor();
+    await page.getByRole("link", { name: "Group details" }).click();
+    const panel = page.getByRole("complementary", { name: "Group details" });
+    await panel.getByText("This group has ended.").waitFor();
+    expect(await panel.getByRole("button").count()).toBe(0);
+  });
+}
+
+test("a group one left is read by its link after it was hidden, here or elsewhere", async () => {
+  const { page } = anna;
+  const { server } = world;
+  anna.allow(/status of 40[34]/);
+  const made = { name: "Attic", member_ids: ["anna", "cora"] };
+  const { group_id } = await server.ask<{ group_id: string }>("POST", "/group/create", made, tokens["ben"]);
+  await server.say(tokens["ben"]!, { group_id }, "mind the stairs");
+  await anna.line("Attic").click();
+  await anna.bubble("mind the stairs").waitFor();
+  const elsewhere = await server.token("anna");
+  await server.ask("POST", "/group/leave", { group_id }, elsewhere);
+  const chat = page.locator("section.chat");
+  await chat.getByText("You are not in this group any more.").waitFor();
+  await server.ask("POST", "/conversation/hide", { conversation_id: `sg_${group_id}`, hidden: true }, elsewhere);
+  await anna.line("Attic").waitFor({ state: "detached" });
+  await page.waitForTimeout(700);
+  expect(await anna.bubble("mind the stairs").isVisible()).toBe(true);
+  await page.reload();
+  await chat.getByText("You are not in this group any more.").waitFor();
+  await anna.bubble("mind the stairs").waitFor();
+  await page.locator(".head h1", { hasText: "Attic" }).waitFor();
+  expect(await anna.field.count()).toBe(0);
+  expect(await anna.line("Attic").count()).toBe(0);
+});
+
+test("a group one was never in is still none", async () => {
+  anna.allow(/status of 40[34]/);
+  const made = { name: "Theirs", member_ids: ["cora"] };
+  const { group_id } = await world.server.ask<{ group_id: string }>("POST", "/group/create", made, tokens["ben"]);
+  await anna.page.goto(`${world.site.url}/#/c/sg_${group_id}`);
+  await anna.page.getByText("There is no such group, or you are not in it.").waitFor();
+  await world.server.ask("POST", "/group/dissolve", { group_id }, tokens["ben"]);
+  await anna.page.reload();
+  await anna.page.getByText("There is no such group, or you are not in it.").waitFor();
 });

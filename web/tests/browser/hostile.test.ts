@@ -13,6 +13,9 @@ const NASTY = [
   `<style>body{display:none}</style><iframe src="https://example.org"></iframe>`,
 ];
 
+/** The worst name there may be: markup, quotes, letters that run the other way with their mark, and long. */
+const NAME = `<script>window.hacked=3</script>"'\`><b>{@html 1} \u05E9\u05DC\u05D5\u05DD\u200F \u0645\u0631\u062D\u0628\u0627 `.padEnd(128, "W");
+
 let world: World;
 let anna: Person;
 
@@ -25,7 +28,10 @@ afterAll(() => world?.stop());
 
 test("texts and names are never markup, and reach nobody else", async () => {
   const { server } = world;
-  await server.register("mal", `\u202E<script>window.hacked=3</script>`, "https://example.org/a.png");
+  for (const turn of ["\u202A", "\u202B", "\u202D", "\u202E", "\u2066", "\u2067", "\u2068", "\u0007", "\u2028"]) {
+    await expect(server.register("mal", `mal${turn}<script>window.hacked=3</script>`)).rejects.toThrow("bad_nickname");
+  }
+  await server.register("mal", NAME, "https://example.org/a.png");
   const mal = await server.token("mal");
   for (const text of NASTY) await server.say(mal, { recv_id: "anna" }, text);
   const group = await server.ask<{ group_id: string }>(
@@ -44,12 +50,14 @@ test("texts and names are never markup, and reach nobody else", async () => {
     expect(await link.getAttribute("href")).toMatch(/^https:\/\/example\.org(\/|$)/);
     expect(await link.getAttribute("rel")).toContain("noopener");
   }
-  // An override in a name does not turn what stands beside it.
+  expect(await anna.page.locator(".head h1").textContent()).toBe(NAME);
+  // Letters in a name that run the other way do not turn what stands beside it.
   const direction = await anna.page.locator(".head bdi").first().evaluate((node) => getComputedStyle(node).unicodeBidi);
   expect(direction).toMatch(/isolate/);
 
   await anna.line("group</b>").click();
   await anna.bubble("onerror").waitFor();
+  expect(await anna.page.locator("article .name").first().textContent()).toBe(NAME);
   await anna.page.getByRole("link", { name: "Group details" }).first().click();
   await anna.page.getByText("Announcement").waitFor();
   await anna.page.getByRole("link", { name: "Settings" }).first().click();

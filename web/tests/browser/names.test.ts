@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, test } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import { World } from "./world.ts";
 
 let world: World;
@@ -34,4 +34,51 @@ test("a new name and picture reach others at once, in list, chat, group and prof
   await anna.line("Team").getByText("Benedict: Hello all").waitFor();
   await anna.bubble("Hello all").getByText("Benedict").waitFor();
   await panel.getByRole("link", { name: "Benedict" }).waitFor();
+});
+
+test("in the list a long name leaves room for the words", async () => {
+  const { server } = world;
+  const dora = await world.person("dora", { nickname: "Dora" });
+  await server.register("max", "Maximiliane Wolkenstein-Trostburg von und zu Rodenegg");
+  const token = await server.token("max");
+  const { group_id } = await server.ask<{ group_id: string }>("POST", "/group/create", { name: "Castle", member_ids: ["dora"] }, token);
+  await server.say(token, { group_id }, "the bridge is up");
+  const line = dora.line("Castle");
+  await line.getByText("Rodenegg: the bridge is up").waitFor();
+  const words = line.getByText("the bridge is up", { exact: true });
+  const [inner, outer] = await Promise.all([words.boundingBox(), line.locator(".text").boundingBox()]);
+  expect(inner!.x + Math.min(inner!.width, 90)).toBeLessThanOrEqual(outer!.x + outer!.width);
+});
+
+test("who has another name in a group is called so there, and only there", async () => {
+  const { server } = world;
+  const viewport = { width: 1400, height: 900 };
+  const eva = await world.person("eva", { nickname: "Eva", viewport });
+  await server.register("finn", "Finn");
+  const token = await server.token("finn");
+  const made = { name: "Orchestra", member_ids: ["eva"] };
+  const { group_id } = await server.ask<{ group_id: string }>("POST", "/group/create", made, token);
+  await server.say(token, { recv_id: "eva" }, "Hello Eva");
+  await server.say(token, { group_id }, "We begin at eight");
+  await eva.line("Orchestra").click();
+  await eva.bubble("We begin").getByText("Finn", { exact: true }).waitFor();
+  await eva.page.getByRole("link", { name: "Group details" }).click();
+  const panel = eva.page.getByRole("complementary", { name: "Group details" });
+  await panel.getByRole("link", { name: "Finn" }).waitFor();
+
+  await server.ask("PUT", "/group/member_info", { group_id, group_nickname: "First violin", group_avatar: "🎻" }, token);
+  await eva.bubble("We begin").getByText("First violin").waitFor();
+  await eva.bubble("We begin").getByText("🎻").waitFor();
+  await panel.getByRole("link", { name: "First violin" }).getByText("🎻").waitFor();
+  await eva.line("Orchestra").getByText("First violin: We begin at eight").waitFor();
+  // Found by either name, and called by the one of the group.
+  await eva.field.pressSequentially("Fine, @fin");
+  await eva.page.getByRole("option", { name: "First violin" }).waitFor();
+  await eva.field.press("Enter");
+  expect(await eva.field.inputValue()).toBe("Fine, @First violin ");
+  await eva.field.press("Enter");
+  await eva.bubble("Fine,").locator("a.mention", { hasText: "@First violin" }).waitFor();
+
+  await eva.line("Finn").click();
+  await eva.page.locator(".head h1", { hasText: "Finn" }).waitFor();
 });

@@ -50,3 +50,17 @@ test("what is unsent at the last moment is gone in time", async () => {
   await anna.page.locator("article.mine").filter({ hasText: "You unsent this message" }).waitFor();
   expect(await anna.page.getByText("It is too late").count()).toBe(0);
 });
+
+test("what is being unsent is unsent in the list, too, until one thinks again", async () => {
+  const line = anna.line("Ben");
+  await anna.say("on second thought");
+  await anna.reaches("on second thought", "saved");
+  await line.getByText("on second thought").waitFor();
+  await anna.choose("on second thought", "Unsend");
+  await line.getByText("Message unsent").waitFor();
+  const undo = anna.page.getByRole("button", { name: "Undo" });
+  expect(await undo.isVisible()).toBe(true);
+  expect(await line.getByText("on second thought").count()).toBe(0);
+  await undo.click();
+  await line.getByText("on second thought").waitFor();
+});
