@@ -47,7 +47,7 @@ test("in the list a long name leaves room for the words", async () => {
   await line.getByText("Rodenegg: the bridge is up").waitFor();
   const words = line.getByText("the bridge is up", { exact: true });
   const [inner, outer] = await Promise.all([words.boundingBox(), line.locator(".text").boundingBox()]);
-  expect(inner!.x + Math.min(inner!.width, 90)).toBeLessThanOrEqual(outer!.x + outer!.width);
+  expect(inner!.x + Math.min(inner!.width, 80)).toBeLessThanOrEqual(outer!.x + outer!.width);
 });
 
 test("who has another name in a group is called so there, and only there", async () => {
