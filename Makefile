@@ -1,4 +1,4 @@
-# `make run` and `make test` are all one needs; `make help` lists the rest.
+# `make run` and `make test` are the main targets; `make help` lists the rest.
 .DEFAULT_GOAL := help
 CARGO ?= cargo
 ROUNDS ?= 20
@@ -7,65 +7,65 @@ export CARGO_TERM_COLOR ?= auto
 
 .PHONY: help run web cluster test tools check fmt gen fuzz schemathesis clients bench growth crash scenarios release
 
-help: ## this list
+help: ## show this list
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
 
 run: release ## build and start the server with its web client on http://127.0.0.1:8080, data in ./data
 	target/release/nexo serve
 
-web: web/dist/index.html ## the web client, which the server takes into its binary
+web: web/dist/index.html ## build the web client, which the server's binary contains
 
 web/dist/index.html: web/package-lock.json $(shell find web/src web/public web/index.html web/*.ts web/*.js sdk/typescript/src -type f 2>/dev/null)
 	cd web && npm ci --no-audit --no-fund && npm run build
 
-cluster: release ## MariaDB, Redis and three nodes on this machine, on ports 8081 to 8083: PORT=8081
+cluster: release ## run MariaDB, Redis and three nodes on this machine, on ports 8081 to 8083: PORT=8081
 	scripts/cluster
 
-test: check tools web ## everything that must hold
+test: check tools web ## run all checks and tests
 	target/venv/bin/python scripts/check-deploy
 	$(CARGO) test --workspace --exclude nexo-sdk --locked
 	scripts/test-nodes
 	scripts/test-sdks
 
-tools: ## install what the tests need beside Rust
+tools: ## install what the tests need in addition to Rust
 	scripts/tools.sh
 
-check: ## form: formatting and lints, warnings are errors
+check: ## check formatting and lints; warnings are errors
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 
 fmt: ## format everything
 	$(CARGO) fmt --all
 
-gen: ## write the generated pages anew
+gen: ## regenerate the generated pages
 	UPDATE_DOCS=1 $(CARGO) test -q -p nexo-wire documentation
 	UPDATE_DOCS=1 $(CARGO) test -q -p nexo --test openapi documentation
 
-fuzz: ## the long form of the decoders' property tests: CASES=200000
+fuzz: ## run the long form of the decoders' property tests: CASES=200000
 	PROPTEST_CASES=$(CASES) $(CARGO) test --release -p nexo-wire --test typed --test numbered --test dotted
 
-schemathesis: ## ask a real server whatever docs/openapi.json allows: EXAMPLES=30
+schemathesis: ## test a real server with requests generated from docs/openapi.json: EXAMPLES=30
 	scripts/schemathesis
 
-clients: ## make clients from docs/openapi.json with two generators and ask a real server with each
+clients: ## generate clients from docs/openapi.json with two generators and run them against a real server
 	scripts/openapi-clients
 
-bench: release ## the whole table of docs/performance.md (under ten minutes): MESSAGES=10000000
+bench: release ## measure the whole table of docs/performance.md (under ten minutes): MESSAGES=10000000
 	scripts/bench
 
-growth: ## does cost grow with ten million messages? (about five minutes, 10 GB while it runs)
+growth: ## measure whether cost grows with ten million messages (about five minutes, 10 GB of disk)
 	$(CARGO) run --release --bin nexo -- bench growth
 
-crash: ## the long form of the kill -9 tests: ROUNDS=20
+crash: ## run the long form of the kill -9 tests: ROUNDS=20
 	NEXO_CRASH_ROUNDS=$(ROUNDS) $(CARGO) test --release --test crash -- --nocapture
 	NEXO_CRASH_ROUNDS=$(ROUNDS) $(CARGO) test --release --test two_phase_faults under_load -- --nocapture
 
-scenarios: release ## the long form of the scenarios, for both SDKs: 10,000 messages each way on a bad network
+scenarios: release ## run the long form of the SDK scenarios: 10,000 messages each way on a bad network
 	cd sdk/typescript && npm ci --no-audit --no-fund && npm run build
 	$(CARGO) build --release --locked -p nexo-sdk --example driver
 	node sdk/scenarios/run.mjs --long
 	node sdk/scenarios/run.mjs --long --sdk rust
 
-release: web ## the binary, in target/release/nexo; its symbols are beside it, in nexo.debug
+release: web ## build target/release/nexo, with its symbols in nexo.debug beside it
 	$(CARGO) build --release --locked --bin nexo
 	scripts/split-symbols target/release/nexo

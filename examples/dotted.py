@@ -1,4 +1,4 @@
-"""Two people talk, in the dotted dialect (docs/protocol/dotted.md), as JSON.
+"""Two users exchange messages in the dotted dialect (docs/protocol/dotted.md), as JSON.
 
 Needs any Python from 3.9 on with the package `websockets`, and a running server (`make run`):
 
@@ -22,19 +22,19 @@ SERVER = sys.argv[1] if len(sys.argv) > 1 else "http://127.0.0.1:8080"
 ADDRESS = SERVER.replace("http", "ws", 1) + "/ws"
 
 
-async def ask(socket, cmd, **payload):
+async def request(socket, cmd, **payload):
     """Sends a command and waits for its answer, which has the same `request_id`."""
     request_id = secrets.token_hex(4)
     frame = {"cmd": cmd, "request_id": request_id, "payload": payload}
     await socket.send(json.dumps(frame))
-    answer = await hear(socket, cmd, request_id)
+    answer = await receive(socket, cmd, request_id)
     if answer["code"] != 0:
         sys.exit(f"{cmd} was refused: {answer['code']} {answer['message']}")
     return answer["payload"]
 
 
-async def hear(socket, cmd, request_id=""):
-    """The next frame of this command; without a `request_id` it is a push. What comes before is skipped."""
+async def receive(socket, cmd, request_id=""):
+    """The next frame of this command; without a `request_id` it is a push. Earlier frames are skipped."""
     while True:
         frame = json.loads(await asyncio.wait_for(socket.recv(), 10))
         if (frame["cmd"], frame["request_id"]) == (cmd, request_id):
@@ -42,10 +42,10 @@ async def hear(socket, cmd, request_id=""):
 
 
 async def sign_in(socket, name):
-    """A new account, signed in on this connection: everything is done by commands, also this."""
+    """Registers and signs in an account on this connection: in this dialect everything is a command."""
     user_id, password = f"{name}-{secrets.token_hex(4)}", secrets.token_hex(16)
-    await ask(socket, "auth.register", username=user_id, password=password, nickname=name)
-    await ask(socket, "auth.login", username=user_id, password=password, device_type="web")
+    await request(socket, "auth.register", username=user_id, password=password, nickname=name)
+    await request(socket, "auth.login", username=user_id, password=password, device_type="web")
     return user_id
 
 
@@ -53,15 +53,15 @@ async def main():
     async with websockets.connect(ADDRESS) as a, websockets.connect(ADDRESS) as b:
         alice, bob = await sign_in(a, "alice"), await sign_in(b, "bob")
 
-        # The sender names the message. Sent again under this name it is stored once, so a retry is safe.
-        saved = await ask(a, "chat.send_message", to_id=bob, chat_type=1,
+        # The sender chooses the id. A message sent again with the same id is stored once, so a retry is safe.
+        saved = await request(a, "chat.send_message", to_id=bob, chat_type=1,
                           content="Hello, Bob", client_msg_id=secrets.token_hex(16))
-        heard = (await hear(b, "chat.message"))["payload"]
-        print(f"saved as {saved['seq']}, bob heard: {heard['content']}")
+        received = (await receive(b, "chat.message"))["payload"]
+        print(f"saved as {saved['seq']}, bob heard: {received['content']}")
 
-        # Bob has read it, and everything before it.
-        await ask(b, "chat.mark_read", chat_id=alice, chat_type=1, last_msg_id=heard["msg_id"])
-        receipt = (await hear(a, "chat.read_receipt"))["payload"]
+        # Bob marks it and everything before it as read.
+        await request(b, "chat.mark_read", chat_id=alice, chat_type=1, last_msg_id=received["msg_id"])
+        receipt = (await receive(a, "chat.read_receipt"))["payload"]
         print("alice hears: read by", receipt["user_id"].split("-")[0])
 
 

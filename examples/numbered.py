@@ -1,4 +1,4 @@
-"""Two people talk, in the numbered dialect (docs/protocol/numbered.md).
+"""Two users exchange messages in the numbered dialect (docs/protocol/numbered.md).
 
 Needs any Python from 3.9 on with the package `websockets`, and a running server (`make run`):
 
@@ -22,12 +22,12 @@ except ImportError:
     sys.exit("This needs the package `websockets`; the lines at the top of this file say how to get it.")
 
 SERVER = sys.argv[1] if len(sys.argv) > 1 else "http://127.0.0.1:8080"
-# Operations and pushes have numbers.
+# The numbers of operations and pushes.
 HIGHEST_SEQS, SEND, PUSHED, READ = 1001, 1003, 2001, 2004
 
 
 def post(path, body, token=""):
-    """Asks over HTTP. Every answer is an envelope; what one asked for is its `data`."""
+    """Sends an HTTP request. Every answer is an envelope; returns its `data`."""
     headers = {"Authorization": f"Bearer {token}"} if token else {}
     request = urllib.request.Request(SERVER + path, json.dumps(body).encode(), headers)
     try:
@@ -37,8 +37,8 @@ def post(path, body, token=""):
         sys.exit(f"{path} was refused: {refusal.read().decode()}")
 
 
-def somebody(name):
-    """A new account that is signed in: its id, and the token to connect with."""
+def register_and_login(name):
+    """Registers and signs in an account; returns its id and the token to connect with."""
     user_id, password = f"{name}-{secrets.token_hex(4)}", secrets.token_hex(16)
     post("/user/register", {"user_id": user_id, "nickname": name, "password": password})
     login = post("/auth/login", {"user_id": user_id, "password": password, "platform_id": 5})
@@ -46,21 +46,21 @@ def somebody(name):
 
 
 def address(user_id, token):
-    """In this dialect the address says who one is."""
+    """The URL to connect to; in this dialect it carries the token."""
     socket = SERVER.replace("http", "ws", 1) + "/ws"
     return f"{socket}?token={token}&send_id={user_id}&platform_id=5&operation_id=open&sdk_type=go"
 
 
-async def ask(socket, number, data):
-    """Sends an envelope, whose `data` is JSON in base64, and waits for the answer of the same number."""
+async def request(socket, number, data):
+    """Sends an envelope, whose `data` is JSON in base64, and waits for the answer with the same number."""
     data = base64.b64encode(json.dumps(data).encode()).decode()
     frame = {"req_identifier": number, "msg_incr": "1", "operation_id": "op", "data": data}
     await socket.send(json.dumps(frame))
-    return await hear(socket, number)
+    return await receive(socket, number)
 
 
-async def hear(socket, number):
-    """The data of the next envelope with this number; what comes before it is skipped."""
+async def receive(socket, number):
+    """The data of the next envelope with this number; earlier ones are skipped."""
     while True:
         frame = json.loads(await asyncio.wait_for(socket.recv(), 10))
         if frame["err_code"] != 0:
@@ -70,23 +70,23 @@ async def hear(socket, number):
 
 
 async def main():
-    (alice, alices_token), (bob, bobs_token) = somebody("alice"), somebody("bob")
+    (alice, alices_token), (bob, bobs_token) = register_and_login("alice"), register_and_login("bob")
     async with websockets.connect(address(alice, alices_token)) as a, \
                websockets.connect(address(bob, bobs_token)) as b:
-        # Everything is pushed once the first request is answered.
-        await ask(b, HIGHEST_SEQS, {"conversation_ids": []})
+        # Pushes start once the first request is answered.
+        await request(b, HIGHEST_SEQS, {"conversation_ids": []})
 
-        # The sender names the message. Sent again under this name it is stored once, so a retry is safe.
-        say = {"client_msg_id": secrets.token_hex(16), "recv_id": bob, "session_type": 1,
+        # The sender chooses the id. A message sent again with the same id is stored once, so a retry is safe.
+        message = {"client_msg_id": secrets.token_hex(16), "recv_id": bob, "session_type": 1,
                "msg_type": 1, "content": {"text": "Hello, Bob"}}
-        saved = await ask(a, SEND, say)
-        pushed = (await hear(b, PUSHED))["msgs"][saved["conversation_id"]][0]
+        saved = await request(a, SEND, message)
+        pushed = (await receive(b, PUSHED))["msgs"][saved["conversation_id"]][0]
         print(f"saved as {saved['seq']}, bob heard: {pushed['content']['text']}")
 
-        # Bob has read it, and everything before it. What has no number is an HTTP path.
+        # Bob marks it and everything before it as read. Operations without a number are HTTP paths.
         mark = {"conversation_id": saved["conversation_id"], "read_seq": saved["seq"]}
         post("/conversation/mark_read", mark, bobs_token)
-        print("alice hears: read up to", (await hear(a, READ))["read_seq"])
+        print("alice hears: read up to", (await receive(a, READ))["read_seq"])
 
 
 try:

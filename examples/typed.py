@@ -1,4 +1,4 @@
-"""Two people talk, in the typed dialect (docs/protocol/typed.md).
+"""Two users exchange messages in the typed dialect (docs/protocol/typed.md).
 
 Needs any Python from 3.9 on with the package `websockets`, and a running server (`make run`):
 
@@ -26,7 +26,7 @@ ALICES, BOBS = SERVERS[0], SERVERS[-1]
 
 
 def post(server, path, body):
-    """Asks over HTTP. Every answer is an envelope; what one asked for is its `data`."""
+    """Sends an HTTP request. Every answer is an envelope; returns its `data`."""
     request = urllib.request.Request(server + path, json.dumps(body).encode(), method="POST")
     try:
         with urllib.request.urlopen(request) as answer:
@@ -35,16 +35,16 @@ def post(server, path, body):
         sys.exit(f"{path} was refused: {refusal.read().decode()}")
 
 
-def somebody(server, name):
-    """A new account that is signed in: its id, and the token to connect with."""
+def register_and_login(server, name):
+    """Registers and signs in an account; returns its id and the token to connect with."""
     user_id, password = f"{name}-{secrets.token_hex(4)}", secrets.token_hex(16)
     post(server, "/user/register", {"user_id": user_id, "nickname": name, "password": password})
     login = post(server, "/auth/login", {"user_id": user_id, "password": password, "platform_id": 5})
     return user_id, login["token"]
 
 
-async def hear(socket, kind):
-    """The next frame of this type; what comes before it is skipped."""
+async def receive(socket, kind):
+    """The next frame of this type; earlier ones are skipped."""
     while True:
         frame = json.loads(await asyncio.wait_for(socket.recv(), 10))
         if frame["type"] == kind:
@@ -54,25 +54,25 @@ async def hear(socket, kind):
 
 
 async def main():
-    (alice, alices_token), (bob, bobs_token) = somebody(ALICES, "alice"), somebody(BOBS, "bob")
+    (alice, alices_token), (bob, bobs_token) = register_and_login(ALICES, "alice"), register_and_login(BOBS, "bob")
     a_address, b_address = (server.replace("http", "ws", 1) + "/ws" for server in (ALICES, BOBS))
     async with websockets.connect(a_address) as a, websockets.connect(b_address) as b:
-        # First of all one says who one is; then comes what one has missed, and its end.
+        # Authenticate first; then the server sends missed messages, and RESEND_DONE at the end.
         for socket, token in ((a, alices_token), (b, bobs_token)):
             await socket.send(json.dumps({"type": "AUTH", "token": token}))
-            await hear(socket, "RESEND_DONE")
+            await receive(socket, "RESEND_DONE")
 
-        # The sender names the message. Sent again under this name it is stored once, so a retry is safe.
+        # The sender chooses the id. A message sent again with the same id is stored once, so a retry is safe.
         name = secrets.token_hex(16)
-        say = {"type": "SINGLE_CHAT", "clientMsgId": name, "to": bob, "body": "Hello, Bob"}
-        await a.send(json.dumps(say))
-        saved, heard = await hear(a, "ACK"), await hear(b, "SINGLE_CHAT")
-        print(f"saved as {saved['msgSeq']}, bob heard: {heard['body']}")
+        message = {"type": "SINGLE_CHAT", "clientMsgId": name, "to": bob, "body": "Hello, Bob"}
+        await a.send(json.dumps(message))
+        saved, received = await receive(a, "ACK"), await receive(b, "SINGLE_CHAT")
+        print(f"saved as {saved['msgSeq']}, bob heard: {received['body']}")
 
-        # Bob has read it, and everything before it.
-        read = {"type": "ACK", "ackType": "read", "serverMsgId": heard["serverMsgId"]}
+        # Bob marks it and everything before it as read.
+        read = {"type": "ACK", "ackType": "read", "serverMsgId": received["serverMsgId"]}
         await b.send(json.dumps(read))
-        print("alice hears:", (await hear(a, "ACK"))["ackType"])
+        print("alice hears:", (await receive(a, "ACK"))["ackType"])
 
 
 try:

@@ -20,7 +20,7 @@ SETTINGS = {
     "NEXO_AUTH__ARGON2_MEMORY_KIB": "8",
     "NEXO_AUTH__ARGON2_PASSES": "1",
 }
-# Which fields name what; the rest is up to schemathesis.
+# The kind of id in each field; schemathesis generates the rest.
 NAMES = {
     "users": ["user_id", "peerUserId", "body.user_id", "body.recv_id", "body.user_ids[*]", "body.member_ids[*]", "body.mentions[*]"],
     "groups": ["group_id", "groupId", "body.group_id"],
@@ -63,7 +63,7 @@ def fill(server):
 
     say(fuzz, 0, session_type=1, recv_id="bob")
     say(bob, 0, session_type=1, recv_id="fuzz")
-    # Many, since what is asked also ends some.
+    # Many, since some requests dissolve groups.
     for number in range(1, 41):
         owner, other = (fuzz, "bob") if number % 2 else (bob, "fuzz" if number % 4 else "carol")
         join_type = ["open", "approval", "invite"][number % 3]

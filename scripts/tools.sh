@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs what is needed beside Rust and Node. The packages' own services are not started, now or at boot.
+# Installs what is needed in addition to Rust and Node. The packages' own services are not started, now or at boot.
 #
 #   scripts/tools.sh cluster    MariaDB and Redis, which `make cluster` starts itself
 #   scripts/tools.sh            also what the tests need: OpenSSL, a browser, and Python packages in target/venv
@@ -28,7 +28,14 @@ if [ -n "$missing" ]; then
     [ "$(id -u)" = 0 ] || as_root=sudo
     before=$(at_boot)
     $as_root apt-get update -qq
-    # In run level 1 packages start nothing.
+    # Packages ask this script whether they may start their services, under systemd too: 101 is no.
+    policy=/usr/sbin/policy-rc.d
+    if [ ! -e "$policy" ]; then
+        printf '#!/bin/sh\nexit 101\n' | $as_root tee "$policy" >/dev/null
+        $as_root chmod 755 "$policy"
+        # shellcheck disable=SC2064 # now, not when it ends
+        trap "$as_root rm -f '$policy'" EXIT
+    fi
     # shellcheck disable=SC2086 # a list of names
     $as_root env RUNLEVEL=1 DEBIAN_FRONTEND=noninteractive \
         apt-get install -y -qq --no-install-recommends $missing

@@ -1,6 +1,6 @@
-// What a person holds is what the server has: the same, in order, once, without a hole.
+// Compares what a client has with what the server has: the same messages, in order, once, without a gap.
 
-/** The differences between a report and the server; none is good. */
+/** The differences between a report and the server; empty if there are none. */
 export async function differences(server, person, report) {
   const found = [];
   const heads = await server.heads(person);
@@ -13,8 +13,8 @@ export async function differences(server, person, report) {
   for (const { id, unsent } of report.conversations) {
     if (unsent > 0) found.push(`${person}: ${unsent} unsent in ${id}`);
   }
-  if (report.twice > 0) found.push(`${person} was told ${report.twice} messages twice`);
-  if (report.disordered > 0) found.push(`${person} was told ${report.disordered} messages out of order`);
+  if (report.twice > 0) found.push(`${person} got ${report.twice} messages twice`);
+  if (report.disordered > 0) found.push(`${person} got ${report.disordered} messages out of order`);
   return found;
 }
 
@@ -26,7 +26,7 @@ function compare(person, ours, head, stored) {
   }
   for (const [index, theirs] of stored.entries()) {
     const one = ours.messages[index];
-    if (theirs.seq !== head.min_seq + index) found.push(`the server has a hole before ${theirs.seq}`);
+    if (theirs.seq !== head.min_seq + index) found.push(`the server has a gap before ${theirs.seq}`);
     const difference = one === undefined ? "missing" : unlike(one, theirs, person);
     if (difference) found.push(`${where}: number ${theirs.seq} differs: ${difference}`);
     if (found.length > 5) break;
@@ -43,7 +43,7 @@ function unlike(one, theirs, person) {
   if (one.seq !== theirs.seq) return `its place is ${one.seq}`;
   if (one.id !== theirs.server_msg_id) return `its id is ${one.id}`;
   if (one.from !== theirs.sender_id) return `it is from ${one.from}`;
-  if (one.revoked !== isRevoked) return `revoked is ${one.revoked}`;
+  if (one.isRecalled !== isRevoked) return `isRecalled is ${one.isRecalled}`;
   if (one.body !== (isRevoked ? "" : body)) return `it says ${one.body}`;
   const states = theirs.sender_id === person ? ["saved", "delivered", "read"] : ["received"];
   return states.includes(one.state) ? undefined : `its state is ${one.state}`;

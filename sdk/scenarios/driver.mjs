@@ -1,4 +1,4 @@
-// One person's client, in a process of its own, moved by lines of JSON.
+// The client of one user in its own process, driven by lines of JSON.
 import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
@@ -6,7 +6,7 @@ import { createInterface } from "node:readline";
 
 const HERE = import.meta.dirname;
 
-/** The first of these that is there. */
+/** The first of these that exists. */
 function built(...paths) {
   const all = paths.map((path) => resolve(HERE, "../..", path));
   return all.find((path) => existsSync(path)) ?? all[0];
@@ -29,17 +29,17 @@ export class Driver {
     const rest = [...first, ...given, "--store", store, "--timing", JSON.stringify(timing)];
     this.child = spawn(program, rest, { stdio: ["pipe", "pipe", "inherit"] });
     this.child.stdin.on("error", () => {});
-    createInterface({ input: this.child.stdout }).on("line", (line) => this.#hear(JSON.parse(line)));
+    createInterface({ input: this.child.stdout }).on("line", (line) => this.#onAnswer(JSON.parse(line)));
     this.gone = new Promise((gone) => this.child.on("exit", gone));
   }
 
-  tell(command) {
+  send(command) {
     this.child.stdin.write(JSON.stringify(command) + "\n");
   }
 
-  /** Tells and waits for the answer, which comes in order. */
-  ask(command) {
-    this.tell(command);
+  /** Sends a command and waits for its answer; answers come in order. */
+  request(command) {
+    this.send(command);
     return new Promise((answered, failed) => {
       this.#waiting.push(answered);
       this.gone.then(() => failed(new Error(`${this.user} is gone`)));
@@ -52,11 +52,11 @@ export class Driver {
   }
 
   async stop() {
-    this.tell({ do: "stop" });
+    this.send({ do: "stop" });
     await this.gone;
   }
 
-  #hear(line) {
+  #onAnswer(line) {
     if (line.say === "state") this.state = line.name;
     else this.#waiting.shift()?.(line);
   }

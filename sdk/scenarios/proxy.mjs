@@ -1,4 +1,4 @@
-// Stands between clients and a server and does harm, frame by frame, from one seed.
+// A proxy between clients and a server that drops, repeats, delays and cuts frames, from one seed.
 import { createServer, request } from "node:http";
 import { createRequire } from "node:module";
 
@@ -6,7 +6,7 @@ const { WebSocket, WebSocketServer } = createRequire(
   new URL("../typescript/package.json", import.meta.url),
 )("ws");
 
-/** Chance that can be repeated (mulberry32). */
+/** A seeded random generator (mulberry32). */
 export function dice(seed) {
   let state = seed >>> 0;
   return () => {
@@ -48,12 +48,12 @@ export class Proxy {
     for (const pair of this.#pairs) this.#plan(pair);
   }
 
-  /** Loses the first frame to `to` that has this type and place. */
+  /** Drops the first frame to `to` with this type and seq. */
   lose({ to, type, seqs }) {
     for (const seq of seqs) this.#losses.push({ to, type, seq: String(seq) });
   }
 
-  /** Ends every connection as a broken network would. */
+  /** Cuts every connection abruptly. */
   cut() {
     for (const pair of this.#pairs) pair.cut();
   }
@@ -95,14 +95,14 @@ export class Proxy {
     client.on("close", () => (over(), upstream.terminate()));
     upstream.on("close", (code, reason) => {
       over();
-      // After what is still on its way, and with the server's own word.
+      // After the frames in flight, with the server's close code.
       down(() => (code >= 4000 || code === 1000 || code === 1009 ? client.close(code, reason) : client.terminate()));
     });
     for (const socket of [client, upstream]) socket.on("error", () => {});
     this.#plan(pair);
   }
 
-  /** What goes one way keeps its order, however long each takes. */
+  /** Frames in one direction keep their order, whatever their delays. */
   #lane(send) {
     const queue = [];
     let timer;
@@ -146,12 +146,12 @@ export class Proxy {
         to === pair.person && text.startsWith(`{"type":"${type}"`) && text.includes(`"msgSeq":"${seq}"`),
     );
     if (wanted >= 0) return this.#losses.splice(wanted, 1).length > 0;
-    // Every other connection gets its hello through, so that nobody is locked out for ever.
+    // Every other connection gets its AUTH through, so that no client is locked out for ever.
     if (text.includes('"type":"AUTH') && pair.number % 2 === 1) return false;
     return this.random() < (this.faults.drop ?? 0);
   }
 
-  /** Ends a connection some time after it began. */
+  /** Cuts a connection some time after it was opened. */
   #plan(pair) {
     clearTimeout(pair.timer);
     if (this.faults.cutEveryMs === undefined) return;

@@ -10,7 +10,7 @@ import { Proxy } from "./proxy.mjs";
 import { Server } from "./server.mjs";
 
 const HERE = import.meta.dirname;
-/** Impatient, so that a scenario ends soon. */
+/** Short timeouts, so that scenarios are fast. */
 const TIMING = {
   connectTimeoutMs: 1500,
   pingAfterMs: 2000,
@@ -36,12 +36,12 @@ const { values: options, positionals: names } = parseArgs({
   },
 });
 
-/** A number, or one for each form. */
-function inThisForm(number) {
+/** A number, or one for the short and one for the long run. */
+function shortOrLong(number) {
   return typeof number === "number" ? number : options.long ? number.long : number.short;
 }
 
-/** A scenario on its way. */
+/** A running scenario. */
 class Run {
   drivers = new Map();
   groups = new Map();
@@ -53,16 +53,16 @@ class Run {
     this.server = new Server(this.folder, { NEXO_SESSION__POLICY: scenario.policy ?? "multi", ...scenario.settings });
   }
 
-  async play() {
+  async run() {
     try {
       await this.server.start();
       this.proxy = new Proxy(this.server.url, Number(options.seed));
       this.url = await this.proxy.listen();
       for (const person of this.scenario.people) await this.server.register(person);
       for (const person of this.scenario.people) this.start({ who: person });
-      await this.wait("everybody is online", () => this.everybody((one) => one.state === "online"));
+      await this.wait("all clients are online", () => this.allDrivers((one) => one.state === "online"));
       for (const step of this.scenario.steps) await this.step(step);
-      await this.judge();
+      await this.compare();
     } finally {
       for (const driver of this.drivers.values()) await driver.kill();
       this.proxy?.close();
@@ -77,22 +77,22 @@ class Run {
     await this.steps[word](what);
   }
 
-  /** The words of a scenario. */
+  /** The steps of a scenario. */
   steps = {
     send: ({ from, to, group, count, everyMs = 0 }) => {
-      const many = inThisForm(count);
+      const many = shortOrLong(count);
       this.sent += many;
       const where = this.where(to, group);
-      this.drivers.get(from).tell({ do: "send", ...where, count: many, everyMs: inThisForm(everyMs) });
+      this.drivers.get(from).send({ do: "send", ...where, count: many, everyMs: shortOrLong(everyMs) });
     },
-    read: ({ by, to, group }) => this.drivers.get(by).tell({ do: "read", ...this.where(to, group) }),
+    read: ({ by, to, group }) => this.drivers.get(by).send({ do: "read", ...this.where(to, group) }),
     recall: async ({ by, body }) => {
-      await this.drivers.get(by).ask({ do: "recall", body });
+      await this.drivers.get(by).request({ do: "recall", body });
     },
-    disconnect: (who) => this.drivers.get(who).tell({ do: "disconnect" }),
-    connect: (who) => this.drivers.get(who).tell({ do: "connect" }),
+    disconnect: (who) => this.drivers.get(who).send({ do: "disconnect" }),
+    connect: (who) => this.drivers.get(who).send({ do: "connect" }),
     kill: async (who) => {
-      await this.drivers.get(who).ask({ do: "count" }); // it has heard what it was told before
+      await this.drivers.get(who).request({ do: "count" }); // it has handled the commands before
       await this.drivers.get(who).kill();
     },
     start: (who) => this.start(who),
@@ -117,7 +117,7 @@ class Run {
     state: ({ of, is }) => this.wait(`${of} is ${is}`, () => this.drivers.get(of).state === is),
     unread: ({ of, to, group, is }) =>
       this.wait(`${of} has ${is} unread`, async () => {
-        const { conversations } = await this.drivers.get(of).ask({ do: "count" });
+        const { conversations } = await this.drivers.get(of).request({ do: "count" });
         const { id } = this.where(to, group, of);
         return conversations[id]?.unread === is;
       }),
@@ -138,7 +138,7 @@ class Run {
     return { groupId, id: `sg_${groupId}` };
   }
 
-  everybody(is) {
+  allDrivers(is) {
     return [...this.drivers.values()].every(is);
   }
 
@@ -146,11 +146,11 @@ class Run {
     return [...this.drivers.values()].filter((one) => one.state !== "kicked");
   }
 
-  /** Everything was said, and everybody in a conversation has the same end of it. */
+  /** Whether everything is sent and all members of a conversation have the same last message. */
   async isSettled() {
     const ends = new Map();
     for (const driver of this.alive) {
-      const { conversations } = await driver.ask({ do: "count" });
+      const { conversations } = await driver.request({ do: "count" });
       for (const [id, { last, unsent }] of Object.entries(conversations)) {
         if (unsent > 0 || (ends.has(id) && ends.get(id) !== last)) return false;
         ends.set(id, last);
@@ -159,13 +159,13 @@ class Run {
     return [...ends.values()].reduce((sum, end) => sum + end, 0) >= this.sent;
   }
 
-  /** Compares everybody with the server; what is only late may still come. */
-  async judge() {
+  /** Compares all clients with the server; retries, since messages may be late. */
+  async compare() {
     this.proxy.faults = {};
     const isStrict = this.scenario.policy === undefined || this.scenario.policy === "multi";
     for (let tries = isStrict ? 10 : 1; ; tries -= 1) {
       const reports = [];
-      for (const driver of this.alive) reports.push([driver.user, await driver.ask({ do: "report" })]);
+      for (const driver of this.alive) reports.push([driver.user, await driver.request({ do: "report" })]);
       const found = [];
       for (const [person, report] of reports) {
         found.push(...(await differences(this.server, person, report)));
@@ -199,7 +199,7 @@ for (const file of files.sort()) {
   const began = Date.now();
   const run = new Run(scenario);
   try {
-    await run.play();
+    await run.run();
     const counts = Object.entries(run.proxy.counts).map(([word, many]) => `${many} ${word}`);
     const seconds = ((Date.now() - began) / 1000).toFixed(1);
     console.log(`ok    ${scenario.name} (${seconds} s, ${run.sent} sent; ${counts.join(", ")})`);

@@ -1,4 +1,4 @@
-// A real server in a folder of its own, and what the runner asks it directly.
+// A real server in its own folder, and the requests of the runner to it.
 import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";
 import { join, resolve } from "node:path";
@@ -61,7 +61,7 @@ export class Server {
     await this.ask("POST", "/user/register", { user_id, nickname: user_id, password: PASSWORD });
   }
 
-  /** As somebody, on a device without a name. */
+  /** Signs in as a user on an unnamed device. */
   async as(person, method, path, body) {
     if (!this.#tokens.has(person)) {
       const login = { user_id: person, password: PASSWORD, platform_id: 0 };
@@ -74,7 +74,7 @@ export class Server {
     return (await this.as(person, "GET", "/conversation/heads?limit=1000")).heads;
   }
 
-  /** Everything somebody may see of a conversation. */
+  /** All messages of a conversation that a user may see. */
   async history(person, { conversation_id, min_seq, max_seq }) {
     const messages = [];
     for (let from = min_seq; from <= max_seq; ) {

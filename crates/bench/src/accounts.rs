@@ -6,17 +6,17 @@ use anyhow::{Context, Result};
 use serde_json::json;
 
 use crate::http::post;
-use crate::progress::{Progress, all};
+use crate::progress::{ProgressDisplay, run_all};
 
-/// Password hashing is all processor and memory: more at once would only queue in the server.
+/// Hashing passwords takes processor and memory: more at a time would only queue in the server.
 const AT_ONCE: usize = 16;
 /// Any known platform; the typed dialect calls 5 the web.
 pub(crate) const PLATFORM: u32 = 5;
 
-/// Everybody's. Nothing of worth is behind it, so it need not be secret.
+/// All users have it. It protects nothing, so it need not be secret.
 pub(crate) const PASSWORD: &str = "bench-password-1";
 
-/// Somebody who may connect.
+/// A user with an access token.
 #[derive(Clone, Debug)]
 pub(crate) struct Account {
     pub(crate) user: String,
@@ -27,26 +27,26 @@ pub(crate) struct Account {
 pub(crate) async fn sign_up(
     authority: &str,
     count: usize,
-    progress: Progress,
+    progress: ProgressDisplay,
 ) -> Result<Vec<Account>> {
     let accounts = new_names(count).map(|user| async {
         register_one(authority, &user).await?;
         sign_in(authority, user).await
     });
-    all(accounts, AT_ONCE, "users signed in", progress).await
+    run_all(accounts, AT_ONCE, "users signed in", progress).await
 }
 
 /// Registers `count` users who never sign in.
 pub(crate) async fn register(
     authority: &str,
     count: usize,
-    progress: Progress,
+    progress: ProgressDisplay,
 ) -> Result<Vec<String>> {
     let users = new_names(count).map(|user| async {
         register_one(authority, &user).await?;
         Ok(user)
     });
-    all(users, AT_ONCE, "users registered", progress).await
+    run_all(users, AT_ONCE, "users registered", progress).await
 }
 
 fn new_names(count: usize) -> impl ExactSizeIterator<Item = String> {
@@ -63,7 +63,7 @@ async fn register_one(authority: &str, user: &str) -> Result<()> {
     Ok(())
 }
 
-/// Signs in somebody who is registered.
+/// Signs in a registered user.
 pub(crate) async fn sign_in(authority: &str, user: String) -> Result<Account> {
     let form = json!({ "user_id": user, "password": PASSWORD, "platform_id": PLATFORM });
     let data = post(authority, "/auth/login", "", &form).await?;
@@ -71,7 +71,7 @@ pub(crate) async fn sign_in(authority: &str, user: String) -> Result<Account> {
     Ok(Account { token: token.to_owned(), user })
 }
 
-/// A name for this run: process ids repeat, above all in containers.
+/// A random name for this run: process ids repeat, above all in containers.
 pub(crate) fn run_name() -> String {
     let random = RandomState::new().hash_one(std::process::id());
     format!("{:08x}", random >> 32)

@@ -1,14 +1,14 @@
-//! The bare relay's frames: as long as the typed ones, but there is nothing in them to understand.
+//! The bare relay's frames: as long as the typed ones, but with nothing to parse.
 //!
 //! A frame is a letter, the eight digits of the connection to relay to, the sixteen digits of the
-//! message's number, and filling. `M` is a message: the relay passes it on and answers `S`, which
+//! message's number, and padding. `M` is a message: the relay passes it on and answers `S`, which
 //! stands for ACK(saved). `A` is the receiver's acknowledgement: it is passed on and stands for the
-//! delivered receipt. `B` is a message to everybody in the sender's room: the relay makes one frame of
-//! it for all of them, and answers `S`. What the real server adds to a frame, the relay adds as filling.
+//! delivered receipt. `B` is a message to all in the sender's room: the relay makes one frame of
+//! it for all of them, and answers `S`. What the real server adds to a frame, the relay adds as padding.
 
 use tokio_tungstenite::tungstenite::Message;
 
-use crate::dialect::{Dialect, Incoming};
+use crate::codec::{Codec, Incoming};
 
 /// Letter and destination.
 pub(crate) const ADDRESS_BYTES: usize = 9;
@@ -17,7 +17,7 @@ pub(crate) const HEAD_BYTES: usize = ADDRESS_BYTES + 16;
 
 /// A typed message without its text: names of fields, number, receiver.
 const MESSAGE_OVERHEAD: usize = 74;
-/// How much longer a message to a group is: its type, and a longer id than of a person.
+/// How much longer a message to a group is: its type, and an id longer than a user's.
 const GROUP_EXTRA: usize = 18;
 /// A typed delivered ACK.
 const DELIVERED_BYTES: usize = 100;
@@ -30,7 +30,7 @@ pub(crate) const SAVED_BYTES: usize = 225;
 
 /// A pair of connections, or a room.
 #[derive(Debug)]
-pub(crate) struct Bare {
+pub(crate) struct BareCodec {
     is_room: bool,
     to_receiver: String,
     to_sender: String,
@@ -38,7 +38,7 @@ pub(crate) struct Bare {
     delivered_fill: String,
 }
 
-impl Bare {
+impl BareCodec {
     /// The connections' numbers, and texts of `size` bytes.
     pub(crate) fn pair(sender: usize, receiver: usize, size: usize) -> Self {
         let message_bytes = size + MESSAGE_OVERHEAD;
@@ -51,21 +51,21 @@ impl Bare {
         }
     }
 
-    /// Anybody of a room, and texts of `size` bytes.
+    /// A member of a room, and texts of `size` bytes.
     pub(crate) fn room(room: usize, size: usize) -> Self {
         let to_receiver = format!("B{room:08}");
         Self { is_room: true, to_receiver, ..Self::pair(0, 0, size + GROUP_EXTRA) }
     }
 }
 
-impl Dialect for Bare {
+impl Codec for BareCodec {
     fn message(&self, index: u64) -> Message {
         Message::text(format!("{}{index:016}{}", self.to_receiver, self.message_fill))
     }
 
     fn delivered(&self, id: &str) -> Option<Message> {
         let frame = || Message::text(format!("{}{id}{}", self.to_sender, self.delivered_fill));
-        // Nobody acknowledges a broadcast: it is what ready-made frames can do at best.
+        // A broadcast is not acknowledged: it measures what ready-made frames can do at best.
         (!self.is_room).then(frame)
     }
 
@@ -73,22 +73,22 @@ impl Dialect for Bare {
         Message::text("")
     }
 
-    fn read(&self, frame: &Message, heard: &mut dyn FnMut(Incoming<'_>)) {
+    fn read(&self, frame: &Message, on_incoming: &mut dyn FnMut(Incoming<'_>)) {
         if let Message::Text(text) = frame {
-            heard(understand(text.as_str()).unwrap_or(Incoming::Unreadable));
+            on_incoming(parse(text.as_str()).unwrap_or(Incoming::Unreadable));
         }
     }
 }
 
-fn understand(text: &str) -> Option<Incoming<'_>> {
+fn parse(text: &str) -> Option<Incoming<'_>> {
     let id = text.get(ADDRESS_BYTES..HEAD_BYTES)?;
     let index: u64 = id.parse().ok()?;
-    // One sender, and a relay refuses nothing: the number is the place.
+    // One sender, and a relay refuses nothing: the seq follows from the number.
     let seq = index + 1;
     match text.as_bytes().first()? {
         b'S' => Some(Incoming::Saved { index, seq, id: "" }),
         b'M' => Some(Incoming::Pushed { index, seq, id }),
-        // A room has several senders, and nobody there who gives places.
+        // A room has several senders, and the relay assigns no seq.
         b'B' => Some(Incoming::Pushed { index, seq: 0, id }),
         b'A' => Some(Incoming::Delivered { seq }),
         _ => None,
@@ -98,23 +98,23 @@ fn understand(text: &str) -> Option<Incoming<'_>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dialect::heard;
-    use crate::speech::{To, Typed};
+    use crate::codec::parsed;
+    use crate::dialects::{Recipient, Typed};
 
     #[test]
     fn frames_are_as_long_as_the_typed_ones() {
         let id = "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
-        let pairs: [(Box<dyn Dialect>, Box<dyn Dialect>); 2] = [
+        let pairs: [(Box<dyn Codec>, Box<dyn Codec>); 2] = [
             (
-                Box::new(Bare::pair(400, 401, 200)),
+                Box::new(BareCodec::pair(400, 401, 200)),
                 Box::new(Typed::new(
-                    To::Person { from: "b01234567-400", to: "b01234567-401" },
+                    Recipient::Person { from: "b01234567-400", to: "b01234567-401" },
                     200,
                 )),
             ),
             (
-                Box::new(Bare::room(1, 200)),
-                Box::new(Typed::new(To::Group("abcdefghijklmnopqrstuvwxyz"), 200)),
+                Box::new(BareCodec::room(1, 200)),
+                Box::new(Typed::new(Recipient::Group("abcdefghijklmnopqrstuvwxyz"), 200)),
             ),
         ];
         for (bare, typed) in pairs {
@@ -129,16 +129,16 @@ mod tests {
 
     #[test]
     fn hears_itself() {
-        let pair = Bare::pair(1, 2, 10);
+        let pair = BareCodec::pair(1, 2, 10);
         let id = "0000000000000007";
         let pushed = format!("{:?}", Incoming::Pushed { index: 7, seq: 8, id });
-        assert_eq!(heard(&pair, &pair.message(7)), [pushed.as_str()]);
+        assert_eq!(parsed(&pair, &pair.message(7)), [pushed.as_str()]);
         let delivered = pair.delivered(id).expect("a receipt");
-        assert_eq!(heard(&pair, &delivered), [format!("{:?}", Incoming::Delivered { seq: 8 })]);
-        assert_eq!(heard(&pair, &Message::text("S")), ["Unreadable"]);
-        let room = Bare::room(3, 10);
+        assert_eq!(parsed(&pair, &delivered), [format!("{:?}", Incoming::Delivered { seq: 8 })]);
+        assert_eq!(parsed(&pair, &Message::text("S")), ["Unreadable"]);
+        let room = BareCodec::room(3, 10);
         let pushed = format!("{:?}", Incoming::Pushed { index: 7, seq: 0, id });
-        assert_eq!(heard(&room, &room.message(7)), [pushed]);
+        assert_eq!(parsed(&room, &room.message(7)), [pushed]);
         assert_eq!(room.delivered(id), None);
     }
 }

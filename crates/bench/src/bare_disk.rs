@@ -10,19 +10,19 @@ use hdrhistogram::Histogram;
 use serde::Serialize;
 
 use crate::measure::{Percentiles, histogram};
-use crate::pace::nanos;
+use crate::schedule::nanos;
 
 /// Batches measured.
 pub const BATCHES: [usize; 4] = [1, 16, 64, 256];
 /// A message of 200 bytes with its keys and index records.
 const MESSAGE_BYTES: usize = 450;
-/// The sizes take turns, so that what else the machine does meets all of them.
+/// The sizes alternate, so that other load on the machine affects all of them.
 const ROUNDS: usize = 4;
 const ROUND: Duration = Duration::from_millis(500);
-/// The file is begun anew when it has this size, so that no disk fills.
+/// A new file begins at this size, so that the disk does not fill up.
 const FILE_BYTES_MAX: usize = 256 << 20;
 
-/// What the disk does with batches of one size.
+/// Figures of one batch size.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct DiskRow {
     /// Messages of a batch.
@@ -39,16 +39,17 @@ pub fn measure(folder: &Path) -> Result<Vec<DiskRow>> {
 }
 
 fn measure_for(folder: &Path, round: Duration) -> Result<Vec<DiskRow>> {
-    let logs: Result<Vec<_>> = BATCHES.iter().map(|batch| Log::new(folder, *batch)).collect();
+    let logs: Result<Vec<_>> =
+        BATCHES.iter().map(|batch| AppendFile::new(folder, *batch)).collect();
     let mut logs = logs?;
     for _ in 0..ROUNDS {
         logs.iter_mut().try_for_each(|log| log.append(folder, round))?;
     }
-    Ok(logs.into_iter().map(Log::close).collect())
+    Ok(logs.into_iter().map(AppendFile::close).collect())
 }
 
 /// A growing file that takes batches of one size.
-struct Log {
+struct AppendFile {
     file: File,
     file_bytes: usize,
     batch: usize,
@@ -57,7 +58,7 @@ struct Log {
     spent: Duration,
 }
 
-impl Log {
+impl AppendFile {
     fn new(folder: &Path, batch: usize) -> Result<Self> {
         Ok(Self {
             file: new_file(folder)?,
@@ -69,7 +70,7 @@ impl Log {
         })
     }
 
-    /// Appends for some time.
+    /// Appends and syncs batches for some time.
     fn append(&mut self, folder: &Path, time: Duration) -> Result<()> {
         let began = Instant::now();
         while began.elapsed() < time {
@@ -98,7 +99,7 @@ impl Log {
     }
 }
 
-/// A file without a name: it is gone with the process, however that ends.
+/// An unlinked file: it disappears with the process, however that ends.
 fn new_file(folder: &Path) -> Result<File> {
     tempfile::tempfile_in(folder).with_context(|| format!("no file in {}", folder.display()))
 }

@@ -1,6 +1,6 @@
-//! The bare stack: the server's WebSocket stack and buffers, with no store and no logic.
+//! The bare relay: the server's WebSocket stack and buffers, with no store and no logic.
 //!
-//! Frames are described in `bare.rs`. A connection is known by the number in its path.
+//! `bare.rs` describes the frames. The number in its path identifies a connection.
 
 use std::collections::HashMap;
 use std::io;
@@ -22,7 +22,7 @@ const BUFFER_BYTES: usize = 4096;
 /// Frames waiting for one connection; a closed loop never comes near it.
 const QUEUE: usize = 4096;
 /// Frames taken from the queue at once.
-const LOT: usize = 256;
+const BATCH: usize = 256;
 const FILL: &str = {
     assert!(PUSH_EXTRA <= 256 && RECEIPT_EXTRA <= 256 && SAVED_BYTES - 1 - 24 <= 256);
     match str::from_utf8(&[b'x'; 256]) {
@@ -31,10 +31,10 @@ const FILL: &str = {
     }
 };
 
-type Queue = mpsc::Sender<Message>;
-type Connections = Arc<RwLock<HashMap<usize, Queue>>>;
+type FrameQueue = mpsc::Sender<Message>;
+type RelayConnections = Arc<RwLock<HashMap<usize, FrameQueue>>>;
 /// The connections of each room.
-type Rooms = Arc<RwLock<HashMap<usize, Connections>>>;
+type Rooms = Arc<RwLock<HashMap<usize, RelayConnections>>>;
 
 /// Relays until its task is dropped.
 pub async fn serve_bare_relay(listener: TcpListener) -> io::Result<()> {
@@ -49,7 +49,7 @@ pub async fn serve_bare_relay(listener: TcpListener) -> io::Result<()> {
     axum::serve(listener, app).await
 }
 
-/// Those who speak in pairs are all in the first room.
+/// Pairs are all in the first room.
 async fn pair(
     State(rooms): State<Rooms>,
     Path(number): Path<usize>,
@@ -71,23 +71,23 @@ fn enter(rooms: &Rooms, room: usize, number: usize, upgrade: WebSocketUpgrade) -
     let connections = Arc::clone(rooms.entry(room).or_default());
     drop(rooms);
     let (queue, waiting) = mpsc::channel(QUEUE);
-    // Known before the client hears that it is connected, so that nobody sends to a stranger.
+    // Registered before the handshake is answered, so that no peer sends to an unknown number.
     connections.write().unwrap_or_else(PoisonError::into_inner).insert(number, queue.clone());
     let queue = queue.downgrade();
     upgrade.read_buffer_size(BUFFER_BYTES).write_buffer_size(BUFFER_BYTES).on_upgrade(
         move |socket| async move {
             let mut relay = Relay { number, connections, peer: None, out: Vec::new() };
-            // The peer sees what is missing; a relay has nobody to tell.
+            // Ignored: the load generator notices missing frames.
             drop(relay.run(socket, waiting).await);
             leave(&relay.connections, number, &queue);
         },
     )
 }
 
-/// Forgets a connection, unless the next run's connection already has its number.
-fn leave(connections: &Connections, number: usize, queue: &mpsc::WeakSender<Message>) {
+/// Removes a connection, unless a newer one already has its number.
+fn leave(connections: &RelayConnections, number: usize, queue: &mpsc::WeakSender<Message>) {
     let mut connections = connections.write().unwrap_or_else(PoisonError::into_inner);
-    let own = |known: &Queue| queue.upgrade().is_some_and(|queue| queue.same_channel(known));
+    let own = |known: &FrameQueue| queue.upgrade().is_some_and(|queue| queue.same_channel(known));
     if connections.get(&number).is_some_and(own) {
         connections.remove(&number);
     }
@@ -96,10 +96,10 @@ fn leave(connections: &Connections, number: usize, queue: &mpsc::WeakSender<Mess
 /// One connection.
 struct Relay {
     number: usize,
-    connections: Connections,
-    /// Whom it spoke to last, which is always the same one here.
-    peer: Option<(usize, Queue)>,
-    /// To be written, then flushed once.
+    connections: RelayConnections,
+    /// The connection it sent to last: in a pair always the same one.
+    peer: Option<(usize, FrameQueue)>,
+    /// Frames to write before one flush.
     out: Vec<Message>,
 }
 
@@ -115,7 +115,7 @@ impl Relay {
                     Some(frame) => self.relay(&frame?),
                     None => return Ok(()),
                 },
-                taken = waiting.recv_many(&mut self.out, LOT) => if taken == 0 {
+                taken = waiting.recv_many(&mut self.out, BATCH) => if taken == 0 {
                     // Another connection has taken this number.
                     return Ok(());
                 },
@@ -163,7 +163,7 @@ impl Relay {
         self.out.push(filled(&saved, SAVED_BYTES - saved.len()));
     }
 
-    /// One ready-made frame for all the others: its bytes are shared.
+    /// Sends one ready-made frame to all the others, who share its bytes.
     fn broadcast(&self, frame: &Message) {
         let connections = self.connections.read().unwrap_or_else(PoisonError::into_inner);
         for (_, queue) in connections.iter().filter(|(number, _)| **number != self.number) {
@@ -171,8 +171,8 @@ impl Relay {
         }
     }
 
-    /// Waiting for room could wait in a circle: a frame that finds none is dropped, and the load
-    /// generator reports it as lost.
+    /// Drops the frame if the queue is full, since two connections that wait for each other would
+    /// deadlock. The load generator reports it as lost.
     fn pass_on(&mut self, to: usize, frame: Message) {
         if self.peer.as_ref().is_none_or(|(peer, _)| *peer != to) {
             let connections = self.connections.read().unwrap_or_else(PoisonError::into_inner);

@@ -1,5 +1,5 @@
-//! What the machine does with no server in between, measured in the same run: machines are shared,
-//! so only ratios of figures taken together mean anything.
+//! What the machine does without the server, measured in the same run: machines are shared, so
+//! only ratios of figures taken together mean anything.
 
 use std::path::Path;
 
@@ -7,18 +7,18 @@ use anyhow::Result;
 use serde::Serialize;
 
 use crate::bare_disk::{self, DiskRow};
+use crate::endpoint::Endpoint;
 use crate::measure::Load;
 use crate::options::{Flow, PrivateOptions};
 use crate::private::bare;
-use crate::process::Place;
 
 /// The bare stack and the bare disk.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Baseline {
     /// The same load on the bare relay.
     pub relay: Load,
-    /// The bare relay at the rate of the server's half load: how evenly this machine answers with
-    /// nothing to do.
+    /// The bare relay at the rate of the server's half load: how steady this machine's latency is
+    /// without a server.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub relay_half: Option<Load>,
     /// Append and fdatasync, by batch size; not measured for groups.
@@ -31,7 +31,7 @@ pub struct Baseline {
 pub async fn baseline(
     options: &PrivateOptions,
     half: Option<&Load>,
-    relay: &Place,
+    relay: &Endpoint,
     disk_folder: &Path,
 ) -> Result<Baseline> {
     let at =
@@ -46,12 +46,12 @@ pub async fn baseline(
     Ok(Baseline { relay: closed, relay_half, disk })
 }
 
-/// Ratios to the baselines, by their names in QUALITY.md.
+/// Ratios to the baselines, by their names in docs/performance.md.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Ratios {
     /// Saved per second ÷ relayed per second; only for a closed loop.
     pub p1_throughput: Option<f64>,
-    /// A group's pushes per second ÷ those of ready-made frames; only for a closed loop.
+    /// A group's pushes per second ÷ those of a bare broadcast; only for a closed loop.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub p3_fan_out: Option<f64>,
     /// p99 of ACK(saved) at half the load ÷ p99 of the bare disk.
@@ -59,7 +59,7 @@ pub struct Ratios {
     /// The same ÷ p99 of the bare relay at the same rate.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub p2_beside_relay: Option<f64>,
-    /// The bare disk's batch that `p2_latency` is taken with.
+    /// The batch size of the bare disk that `p2_latency` compares with.
     pub disk_batch: Option<usize>,
 }
 
@@ -81,7 +81,7 @@ impl Ratios {
         }
     }
 
-    /// Compares a group with ready-made frames for as many.
+    /// Compares a group with a bare broadcast to as many members.
     pub fn of_group(load: &Load, relay: &Load) -> Self {
         let closed = load.rate_wanted.is_none();
         let p3 = load.pushed_per_second / relay.pushed_per_second;

@@ -1,5 +1,5 @@
-//! Connections that say nothing: how fast they come, what each costs in memory, and whether all of
-//! them stay.
+//! Idle connections: how fast they are opened, what each costs in memory, and whether all of them
+//! stay open.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -14,48 +14,45 @@ use tokio::time::{sleep, timeout};
 use tokio_tungstenite::tungstenite::Message;
 
 use crate::accounts::sign_up;
-use crate::dialect::{Dialect, Incoming};
+use crate::codec::{Codec, Incoming};
+use crate::dialects::{DialectChoice, Recipient, Typed};
+use crate::endpoint::Endpoint;
 use crate::http::authority;
 use crate::measure::Load;
 use crate::options::ConnectOptions;
-use crate::plot::Drawn;
+use crate::plot::PlottedPhase;
 use crate::private;
-use crate::process::Place;
-use crate::progress::{Progress, all};
-use crate::report::Outcome;
+use crate::progress::{ProgressDisplay, run_all};
+use crate::report::BenchReport;
 use crate::socket::{CONNECTING_AT_ONCE, Socket, connect as open};
-use crate::speech::{Speech, To, Typed};
 use crate::table::write_load;
 
-/// What a server needs to come to rest, so that its memory can be read.
+/// How long a server takes to become idle, so that its memory can be read.
 const SETTLE: Duration = Duration::from_secs(1);
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Figures of many idle connections.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Connected {
-    /// Where they were.
+pub struct ConnectReport {
+    /// The server's URL.
     pub target: String,
-    /// How many.
     pub connections: usize,
-    /// Seconds until all were connected and signed in.
+    /// Seconds until all were connected and authenticated.
     pub seconds: f64,
-    /// Connections per second meanwhile.
     pub per_second: f64,
-    /// The server's memory before and after; unknown for a server elsewhere.
+    /// The server's memory before and after; unknown for a remote server.
     pub memory_bytes: Option<(u64, u64)>,
-    /// What one connection costs of it.
     pub bytes_per_connection: Option<f64>,
-    /// Seconds they were kept.
+    /// Seconds they stayed open.
     pub held_seconds: f64,
-    /// Connections that did not answer at the end, by what happened to them.
+    /// Connections that did not answer a ping at the end, by error.
     pub gone: BTreeMap<String, u64>,
-    /// Messages under way the while, with `--active`.
+    /// The load on further connections meanwhile, with `--active`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub active: Option<Load>,
     /// As many connections to the bare relay, with `--baseline`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub baseline: Option<Box<Connected>>,
+    pub baseline: Option<Box<ConnectReport>>,
     /// Memory of a connection ÷ that of a bare one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub p4_memory: Option<f64>,
@@ -63,22 +60,27 @@ pub struct Connected {
     window: u64,
 }
 
-/// Connects idle users to a server, and active ones if asked for.
-pub async fn connect(options: &ConnectOptions, place: &Place) -> Result<Connected> {
+/// Opens idle connections to a server, and active ones with `--active`.
+pub async fn connect(options: &ConnectOptions, endpoint: &Endpoint) -> Result<ConnectReport> {
     options.check()?;
-    let authority = authority(&place.address)?;
-    let progress = Progress::new(!options.target.shown.json);
+    let authority = authority(&endpoint.address)?;
+    let progress = ProgressDisplay::new(!options.target.output.json);
     let users = sign_up(&authority, options.connections, progress).await?;
     let authority = authority.as_str();
-    let connecting = users.iter().map(|user| Speech::Typed.connect(authority, user));
-    let (mut connected, idle) = crowd(connecting, place, progress).await?;
+    let connecting = users.iter().map(|user| DialectChoice::Typed.connect(authority, user));
+    let (mut connected, idle) = connect_all(connecting, endpoint, progress).await?;
     let since = Instant::now();
     if options.active > 0 {
         let (span, flow) = (&options.span, &options.flow);
-        let pairs =
-            private::connected([authority; 2], Speech::Typed, options.active, flow.size, progress)
-                .await?;
-        let phase = private::phase(pairs, "active pairs", span, flow, place, progress);
+        let pairs = private::connected(
+            [authority; 2],
+            DialectChoice::Typed,
+            options.active,
+            flow.size,
+            progress,
+        )
+        .await?;
+        let phase = private::phase(pairs, "active pairs", span, flow, endpoint, progress);
         connected.active = Some(phase.await?.1.close());
         connected.window = flow.window;
     }
@@ -88,42 +90,42 @@ pub async fn connect(options: &ConnectOptions, place: &Place) -> Result<Connecte
     Ok(connected)
 }
 
-/// As many connections to a bare relay.
-pub async fn bare_connect(options: &ConnectOptions, relay: &Place) -> Result<Connected> {
+/// Opens as many connections to a bare relay.
+pub async fn bare_connect(options: &ConnectOptions, relay: &Endpoint) -> Result<ConnectReport> {
     let authority = authority(&relay.address)?;
-    let progress = Progress::new(!options.target.shown.json);
+    let progress = ProgressDisplay::new(!options.target.output.json);
     let paths: Vec<String> = (0..options.connections).map(|number| format!("/{number}")).collect();
     let connecting = paths.iter().map(|path| open(&authority, path));
-    let (mut connected, idle) = crowd(connecting, relay, progress).await?;
+    let (mut connected, idle) = connect_all(connecting, relay, progress).await?;
     connected.gone = idle.end().await;
     Ok(connected)
 }
 
-/// Connects all of them, and reads what they cost.
-async fn crowd<F>(
+/// Opens all connections, and measures their time and memory.
+async fn connect_all<F>(
     connecting: impl ExactSizeIterator<Item = F>,
-    place: &Place,
-    progress: Progress,
-) -> Result<(Connected, Idle)>
+    endpoint: &Endpoint,
+    progress: ProgressDisplay,
+) -> Result<(ConnectReport, IdleConnections)>
 where
     F: Future<Output = Result<Socket>>,
 {
     let count = connecting.len();
-    let mut idle = Idle::default();
+    let mut idle = IdleConnections::default();
     sleep(SETTLE).await;
-    let before = place.resident_bytes();
+    let before = endpoint.resident_bytes();
     let since = Instant::now();
-    let sockets = all(connecting, CONNECTING_AT_ONCE, "connections", progress).await?;
+    let sockets = run_all(connecting, CONNECTING_AT_ONCE, "connections", progress).await?;
     let seconds = since.elapsed().as_secs_f64();
     idle.extend(sockets);
     sleep(SETTLE).await;
-    let memory_bytes = before.zip(place.resident_bytes());
+    let memory_bytes = before.zip(endpoint.resident_bytes());
     #[expect(clippy::cast_precision_loss, reason = "bytes and counts of one process")]
     let each = |(before, after): (u64, u64)| after.saturating_sub(before) as f64 / count as f64;
     #[expect(clippy::cast_precision_loss, reason = "a rate needs no more digits")]
     let per_second = count as f64 / seconds;
-    let connected = Connected {
-        target: place.address.clone(),
+    let connected = ConnectReport {
+        target: endpoint.address.clone(),
         connections: count,
         seconds,
         per_second,
@@ -139,27 +141,26 @@ where
     Ok((connected, idle))
 }
 
-/// Connections that only answer when asked whether they are there.
-pub(crate) struct Idle {
+/// Connections that only answer pings.
+pub(crate) struct IdleConnections {
     stop: watch::Sender<bool>,
     keepers: JoinSet<Result<()>>,
 }
 
-impl Default for Idle {
+impl Default for IdleConnections {
     fn default() -> Self {
         Self { stop: watch::Sender::new(false), keepers: JoinSet::new() }
     }
 }
 
-impl Idle {
-    /// More of them.
+impl IdleConnections {
     pub(crate) fn extend(&mut self, sockets: Vec<Socket>) {
         for socket in sockets {
             self.keepers.spawn(keep(socket, self.stop.subscribe()));
         }
     }
 
-    /// Asks every one whether it is still there; what happened to those who are not.
+    /// Pings every connection; returns the errors of those that do not answer.
     pub(crate) async fn end(mut self) -> BTreeMap<String, u64> {
         self.stop.send_replace(true);
         let mut gone = BTreeMap::new();
@@ -173,17 +174,17 @@ impl Idle {
     }
 }
 
-/// Reads until told to stop, then makes sure that the other side still answers.
+/// Reads until stopped, then checks that the server still answers a ping.
 async fn keep(mut socket: Socket, mut stopped: watch::Receiver<bool>) -> Result<()> {
-    let dialect = Typed::new(To::Group(""), 0);
+    let codec = Typed::new(Recipient::Group(""), 0);
     loop {
         tokio::select! {
             frame = socket.next() => {
                 let frame = frame.context("closed by the server")??;
                 let mut asked = false;
-                dialect.read(&frame, &mut |incoming| asked |= incoming == Incoming::Ping);
+                codec.read(&frame, &mut |incoming| asked |= incoming == Incoming::Ping);
                 if asked {
-                    socket.send(dialect.pong()).await?;
+                    socket.send(codec.pong()).await?;
                 }
             }
             changed = stopped.changed() => {
@@ -206,7 +207,7 @@ async fn keep(mut socket: Socket, mut stopped: watch::Receiver<bool>) -> Result<
     Ok(())
 }
 
-impl Connected {
+impl ConnectReport {
     /// Compares with a bare relay.
     #[must_use]
     pub fn with_baseline(mut self, bare: Self) -> Self {
@@ -217,19 +218,19 @@ impl Connected {
     }
 }
 
-impl Outcome for Connected {
+impl BenchReport for ConnectReport {
     fn is_clean(&self) -> bool {
         let active_clean = self.active.as_ref().is_none_or(|load| load.counters.is_clean());
         let bare_clean = self.baseline.as_ref().is_none_or(|bare| bare.is_clean());
         self.gone.is_empty() && active_clean && bare_clean
     }
 
-    fn drawn(&self) -> Vec<Drawn<'_>> {
-        self.active.iter().map(|load| Drawn { name: "active pairs", load }).collect()
+    fn plotted_phases(&self) -> Vec<PlottedPhase<'_>> {
+        self.active.iter().map(|load| PlottedPhase { name: "active pairs", load }).collect()
     }
 }
 
-impl fmt::Display for Connected {
+impl fmt::Display for ConnectReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,

@@ -1,5 +1,5 @@
-//! Messages into a database: through the engine, and as plain multi-row inserts of the same rows over
-//! as many connections, in batches as large as the engine's.
+//! Stores messages in a database: through the engine, and as plain multi-row inserts of the same rows
+//! over as many connections, in batches as large as the engine's.
 
 use std::fmt;
 use std::sync::Arc;
@@ -16,20 +16,20 @@ use serde::Serialize;
 
 use crate::measure::Percentiles;
 use crate::options::DatabaseOptions;
-use crate::plot::Drawn;
-use crate::report::Outcome;
+use crate::plot::PlottedPhase;
+use crate::report::BenchReport;
 use crate::table::{heads, step};
 
 /// Figures of a database.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Stored {
+pub struct DatabaseReport {
     /// Messages per second through the engine.
     pub engine_per_second: f64,
-    /// From being handed to the engine to being durable.
+    /// From calling the engine to being durable.
     pub saved: Percentiles,
     /// Messages per transaction of the engine, on average.
     pub batch: f64,
-    /// The rows of messages alone, inserted per second.
+    /// Rows of messages alone, inserted per second.
     pub messages_per_second: f64,
     /// The same rows the engine writes: the message, its conversation's head, its sender's cursors.
     pub same_rows_per_second: f64,
@@ -42,7 +42,7 @@ pub struct Stored {
 }
 
 /// Measures an engine on a database, then the database.
-pub async fn database(options: &DatabaseOptions, store: Arc<dyn Store>) -> Result<Stored> {
+pub async fn database(options: &DatabaseOptions, store: Arc<dyn Store>) -> Result<DatabaseReport> {
     options.check()?;
     let opts = Opts::from_url(&options.url)?;
     let mut conn = Conn::new(opts.clone()).await.context("the database")?;
@@ -53,8 +53,9 @@ pub async fn database(options: &DatabaseOptions, store: Arc<dyn Store>) -> Resul
         "there is something in this database: give one to throw away"
     );
     let (mut times, mut took) = (Vec::new(), Duration::ZERO);
-    let (mut batch, mut messages, mut same_rows) = (1.0, Rate::default(), Rate::default());
-    // In turns, so that whatever else the machine does meanwhile slows all of them alike.
+    let (mut batch, mut messages, mut same_rows) =
+        (1.0, Throughput::default(), Throughput::default());
+    // Alternating, so that other load on the machine slows all of them alike.
     for round in 0..ROUNDS {
         let (mut some, lasted) = engine(options, &store, round).await?;
         times.append(&mut some);
@@ -66,7 +67,7 @@ pub async fn database(options: &DatabaseOptions, store: Arc<dyn Store>) -> Resul
     }
     let engine_per_second = rate(times.len(), took);
     let same_rows_per_second = same_rows.per_second();
-    Ok(Stored {
+    Ok(DatabaseReport {
         engine_per_second,
         saved: Percentiles::of_times(times)?,
         batch,
@@ -78,14 +79,14 @@ pub async fn database(options: &DatabaseOptions, store: Arc<dyn Store>) -> Resul
     })
 }
 
-/// How often the engine and the plain inserts take turns.
+/// How often the engine and the plain inserts alternate.
 const ROUNDS: u32 = 4;
 
-/// So many in such a time.
+/// A count and the time it took.
 #[derive(Default)]
-struct Rate(usize, Duration);
+struct Throughput(usize, Duration);
 
-impl Rate {
+impl Throughput {
     fn add(&mut self, (count, took): (usize, Duration)) {
         self.0 += count;
         self.1 += took;
@@ -106,7 +107,7 @@ fn average(count: usize, of: u64) -> f64 {
     count as f64 / of.max(1) as f64
 }
 
-/// Everybody sends one message after the other.
+/// Every sender stores one message after the other.
 async fn engine(
     options: &DatabaseOptions,
     store: &Arc<dyn Store>,
@@ -219,8 +220,8 @@ async fn write(
     let mut count = 0;
     for round in 1_u64.. {
         let (mut rows, mut tops, mut ends) = (Vec::new(), Vec::new(), Vec::new());
-        for place in 0..batch {
-            let (from, to) = people(writer * batch + place);
+        for number in 0..batch {
+            let (from, to) = people(writer * batch + number);
             let conversation = ConversationId::private(&from, &to);
             let client_id = ClientMsgId::parse(&format!("bench-{round}"))?;
             let id = nexo_chat::ids::MessageId::of(&from, &client_id).0;
@@ -267,17 +268,17 @@ async fn write(
     Ok(count)
 }
 
-impl Outcome for Stored {
+impl BenchReport for DatabaseReport {
     fn is_clean(&self) -> bool {
         true // whatever was not stored ended the run
     }
 
-    fn drawn(&self) -> Vec<Drawn<'_>> {
+    fn plotted_phases(&self) -> Vec<PlottedPhase<'_>> {
         Vec::new()
     }
 }
 
-impl fmt::Display for Stored {
+impl fmt::Display for DatabaseReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,

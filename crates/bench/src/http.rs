@@ -1,4 +1,4 @@
-//! One question per connection: enough to register and to sign in, where the password hash costs
+//! One request per connection: good enough to register and to sign in, where the password hash costs
 //! a hundred times what the connection does.
 
 use std::time::Duration;
@@ -14,7 +14,7 @@ const ANSWER_BYTES_MAX: u64 = 1 << 20;
 const PATIENCE: Duration = Duration::from_mins(1);
 
 #[derive(Deserialize)]
-struct Envelope {
+struct HttpEnvelope {
     code: i64,
     #[serde(default)]
     message: String,
@@ -34,7 +34,7 @@ pub(crate) fn authority(target: &str) -> Result<String> {
     Ok(if has_port { authority.to_owned() } else { format!("{authority}:80") })
 }
 
-/// Posts a body and returns the answer's `data`. The token is empty for who has none yet.
+/// Posts a body and returns the answer's `data`. An empty token sends none.
 pub(crate) async fn post(authority: &str, path: &str, token: &str, body: &Value) -> Result<Value> {
     let body = body.to_string();
     let length = body.len();
@@ -47,7 +47,7 @@ pub(crate) async fn post(authority: &str, path: &str, token: &str, body: &Value)
          Content-Length: {length}\r\nConnection: close\r\n\r\n{body}"
     );
     let answer = exchange(authority, &request).await.with_context(|| format!("POST {path}"))?;
-    understand(&answer).with_context(|| format!("POST {path}"))
+    parse(&answer).with_context(|| format!("POST {path}"))
 }
 
 /// Whether a server says that it is ready.
@@ -72,10 +72,10 @@ async fn ask(authority: &str, request: &str) -> Result<String> {
     Ok(answer)
 }
 
-fn understand(answer: &str) -> Result<Value> {
+fn parse(answer: &str) -> Result<Value> {
     let (head, body) = answer.split_once("\r\n\r\n").context("not an HTTP answer")?;
     let status = head.lines().next().unwrap_or_default();
-    let envelope: Envelope =
+    let envelope: HttpEnvelope =
         serde_json::from_str(body).with_context(|| format!("{status}: {body}"))?;
     if envelope.code != 0 {
         let reason = envelope.reason.unwrap_or_else(|| envelope.code.to_string());
@@ -100,9 +100,9 @@ mod tests {
     fn a_refusal_names_its_reason() {
         let answer = "HTTP/1.1 429 Too Many Requests\r\nA: b\r\n\r\n\
                       {\"code\":3,\"message\":\"slow down\",\"reason\":\"RATE_LIMITED\"}";
-        let error = understand(answer).unwrap_err().to_string();
+        let error = parse(answer).unwrap_err().to_string();
         assert!(error.contains("429") && error.contains("RATE_LIMITED"), "{error}");
         let answer = "HTTP/1.1 200 OK\r\n\r\n{\"code\":0,\"message\":\"ok\",\"data\":7}";
-        assert_eq!(understand(answer).unwrap(), 7);
+        assert_eq!(parse(answer).unwrap(), 7);
     }
 }

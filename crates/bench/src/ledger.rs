@@ -1,47 +1,45 @@
-//! What became of every message of one pair.
+//! Tracks every message of one pair until it is saved, pushed and delivered.
 //!
-//! Only messages under way are kept: what comes again for a message already done with is a
-//! duplicate, so memory stays within the window however long the run is.
+//! Only messages in flight are kept: a push for a message that is done is a duplicate, so memory
+//! stays within the window however long the run is.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 
 use serde::Serialize;
 
-/// What happened, counted over the whole run, warm-up included.
+/// Counts over the whole run, warm-up included.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Counters {
-    /// Messages sent.
     pub sent: u64,
-    /// Messages that the server said are durable.
+    /// Messages with an ACK(saved).
     pub saved: u64,
-    /// Messages that the server said will be durable.
+    /// Messages with an ACK(accepted).
     pub accepted: u64,
-    /// Messages that the receiver was shown before they were durable.
+    /// Messages pushed as a preview, before they were durable.
     pub shown: u64,
-    /// Messages that the receiver was given, each counted once.
+    /// Messages pushed to the receiver, each counted once.
     pub pushed: u64,
-    /// Messages that the sender knows to be delivered; one receipt may cover several.
+    /// Messages with a delivered receipt at the sender; one receipt may cover several.
     pub delivered: u64,
     /// Receipt frames.
     pub receipts: u64,
-    /// Messages refused.
     pub refused: u64,
     /// Saved, but never pushed.
     pub lost: u64,
     /// Neither saved nor refused when the run gave up waiting.
     pub unanswered: u64,
-    /// Saved and pushed, but the sender heard of no delivery.
+    /// Saved and pushed, but without a delivered receipt.
     pub undelivered: u64,
-    /// Pushed again.
+    /// Pushed more than once.
     pub duplicates: u64,
-    /// Pushed after a message with a higher place in the conversation.
+    /// Pushed after a message with a higher seq.
     pub reordered_by_seq: u64,
     /// Pushed after a message that its sender sent later.
     pub reordered_by_sender: u64,
-    /// Answers to nothing: saved twice, or never sent.
+    /// Acknowledgements without a message: saved twice, or never sent.
     pub unexpected: u64,
-    /// A message came with an id that another one had, or with another id than before.
+    /// Pushed with the id of another message, or with another id than before.
     pub wrong_ids: u64,
     /// Refusals and broken connections, by reason.
     pub errors: BTreeMap<String, u64>,
@@ -61,7 +59,7 @@ impl Counters {
         faults == 0 && self.errors.is_empty()
     }
 
-    /// Counts a refusal or whatever else went wrong.
+    /// Counts a refusal or another error.
     pub(crate) fn error(&mut self, reason: &str) {
         match self.errors.get_mut(reason) {
             Some(count) => *count += 1,
@@ -95,9 +93,9 @@ impl Counters {
     }
 }
 
-/// Which way a sample measures, from the moment the message was due.
+/// The step that a sample times, from the moment the message was due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Way {
+pub(crate) enum Step {
     /// To ACK(saved) at the sender.
     Saved,
     /// To the push at the receiver.
@@ -110,46 +108,45 @@ pub(crate) enum Way {
     Accepted,
 }
 
-/// One step of one message.
+/// The time of one step of one message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Sample {
-    pub(crate) way: Way,
-    /// When it was due.
+    pub(crate) step: Step,
+    /// When the message was due.
     pub(crate) due: u64,
-    /// When it came.
+    /// When the step was completed.
     pub(crate) at: u64,
 }
 
-/// What the server said to a message.
 #[derive(Debug, Default, PartialEq, Eq)]
-enum Answer {
+enum AckState {
     #[default]
     Awaited,
     Saved,
     Refused,
 }
 
-/// A message under way.
+/// A message in flight.
 #[derive(Debug, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a step it may have come to")]
-struct Record {
+struct MessageRecord {
     due: u64,
-    /// Known from the first of ACK(saved) and push.
+    /// Known from ACK(saved) or the push, whichever comes first.
     seq: Option<u64>,
-    answer: Answer,
+    ack: AckState,
     accepted: bool,
-    /// Known to the receiver without its place.
+    /// Pushed as a preview, without its seq.
     shown: bool,
     pushed: bool,
     delivered: bool,
 }
 
-impl Record {
-    fn done(&self) -> bool {
-        match self.answer {
-            Answer::Awaited => false,
-            Answer::Saved => self.pushed && self.delivered,
-            Answer::Refused => true,
+impl MessageRecord {
+    fn is_done(&self) -> bool {
+        match self.ack {
+            AckState::Awaited => false,
+            AckState::Saved => self.pushed && self.delivered,
+            AckState::Refused => true,
         }
     }
 }
@@ -158,8 +155,8 @@ impl Record {
 #[derive(Debug)]
 pub(crate) struct Ledger {
     has_receipts: bool,
-    under_way: VecDeque<Record>,
-    /// Numbers of the messages under way.
+    in_flight: VecDeque<MessageRecord>,
+    /// Numbers of the messages in flight.
     numbers: Range<u64>,
     highest_index: Option<u64>,
     highest_seq: Option<u64>,
@@ -168,11 +165,11 @@ pub(crate) struct Ledger {
 }
 
 impl Ledger {
-    /// Begins at the number of the first message to be sent; whether receipts of delivery will come.
+    /// `first` is the number of the first message; `has_receipts` says whether delivered receipts will come.
     pub(crate) fn from(first: u64, has_receipts: bool) -> Self {
         Self {
             has_receipts,
-            under_way: VecDeque::new(),
+            in_flight: VecDeque::new(),
             numbers: first..first,
             highest_index: None,
             highest_seq: None,
@@ -181,20 +178,20 @@ impl Ledger {
         }
     }
 
-    /// The number that the next message gets.
+    /// The number of the next message.
     pub(crate) fn next(&self) -> u64 {
         self.numbers.end
     }
 
-    /// The next message was sent; it was due at `due`.
+    /// Records that the next message was sent, which was due at `due`.
     pub(crate) fn sent(&mut self, due: u64) {
         self.numbers.end += 1;
         let delivered = !self.has_receipts;
-        self.under_way.push_back(Record { due, delivered, ..Record::default() });
+        self.in_flight.push_back(MessageRecord { due, delivered, ..MessageRecord::default() });
         self.counters.sent += 1;
     }
 
-    /// Messages that wait for ACK(saved).
+    /// Messages without ACK(saved).
     pub(crate) fn unanswered(&self) -> u64 {
         self.counters.sent.saturating_sub(self.counters.saved + self.counters.refused)
     }
@@ -204,25 +201,25 @@ impl Ledger {
         self.counters.sent.saturating_sub(self.counters.pushed + self.counters.refused)
     }
 
-    /// Whether nothing is awaited any more.
-    pub(crate) fn settled(&self) -> bool {
-        self.under_way.is_empty()
+    /// Whether no message is in flight.
+    pub(crate) fn is_settled(&self) -> bool {
+        self.in_flight.is_empty()
     }
 
-    /// ACK(saved).
+    /// Records an ACK(saved).
     pub(crate) fn saved(&mut self, index: u64, seq: u64, at: u64) {
-        let Some(record) = self.find(index).filter(|it| it.answer == Answer::Awaited) else {
+        let Some(record) = self.find(index).filter(|it| it.ack == AckState::Awaited) else {
             self.counters.unexpected += 1;
             return;
         };
-        record.answer = Answer::Saved;
+        record.ack = AckState::Saved;
         record.seq = Some(seq);
         let due = record.due;
         self.counters.saved += 1;
-        self.step(Way::Saved, due, at);
+        self.record_step(Step::Saved, due, at);
     }
 
-    /// ACK(accepted): the first word about a message.
+    /// Records an ACK(accepted).
     pub(crate) fn accepted(&mut self, index: u64, at: u64) {
         let Some(record) = self.find(index).filter(|it| !it.accepted) else {
             self.counters.unexpected += 1;
@@ -231,20 +228,20 @@ impl Ledger {
         record.accepted = true;
         let due = record.due;
         self.counters.accepted += 1;
-        self.step(Way::Accepted, due, at);
+        self.record_step(Step::Accepted, due, at);
     }
 
-    /// A message is shown that is not durable yet: this is when its receiver first sees it.
+    /// Records a preview, the first time the receiver sees the message.
     pub(crate) fn shown(&mut self, index: u64, at: u64) {
-        // One that comes after the message itself says nothing new.
+        // A preview after the push changes nothing.
         let Some(record) = self.find(index).filter(|it| !it.shown && !it.pushed) else { return };
         record.shown = true;
         let due = record.due;
         self.counters.shown += 1;
-        self.step(Way::Pushed, due, at);
+        self.record_step(Step::Pushed, due, at);
     }
 
-    /// A push, or the place of what was shown. The first one of a message counts for order, the others are duplicates.
+    /// Records a push, or the seq of a previewed message. Further ones for the same message are duplicates.
     pub(crate) fn pushed(&mut self, index: u64, seq: u64, at: u64) {
         if index >= self.numbers.end {
             self.counters.unexpected += 1;
@@ -265,19 +262,19 @@ impl Ledger {
         if was_shown {
             return self.forget_done();
         }
-        self.step(Way::Pushed, due, at);
+        self.record_step(Step::Pushed, due, at);
     }
 
-    /// A delivered receipt: it covers what was pushed up to its place.
+    /// Records a delivered receipt, which covers all pushed messages up to its seq.
     pub(crate) fn delivered(&mut self, up_to: u64, at: u64) {
         self.counters.receipts += 1;
-        for record in &mut self.under_way {
+        for record in &mut self.in_flight {
             match record.seq {
                 Some(seq) if seq > up_to => break,
                 Some(_) if record.pushed && !record.delivered => {
                     record.delivered = true;
                     self.counters.delivered += 1;
-                    self.samples.push(Sample { way: Way::Delivered, due: record.due, at });
+                    self.samples.push(Sample { step: Step::Delivered, due: record.due, at });
                 }
                 _ => {}
             }
@@ -285,53 +282,52 @@ impl Ledger {
         self.forget_done();
     }
 
-    /// A refusal, of a message if the answer named one.
+    /// Records a refusal, of a message if the answer names one.
     pub(crate) fn refused(&mut self, index: Option<u64>, reason: &str) {
         self.error(reason);
         let awaited = index.and_then(|index| self.find(index));
-        if let Some(record) = awaited.filter(|it| it.answer == Answer::Awaited) {
-            record.answer = Answer::Refused;
+        if let Some(record) = awaited.filter(|it| it.ack == AckState::Awaited) {
+            record.ack = AckState::Refused;
             self.counters.refused += 1;
             self.forget_done();
         }
     }
 
-    /// Anything else that went wrong.
     pub(crate) fn error(&mut self, reason: &str) {
         self.counters.error(reason);
     }
 
-    /// What was timed since the last call.
+    /// The samples, for the caller to take.
     pub(crate) fn samples(&mut self) -> &mut Vec<Sample> {
         &mut self.samples
     }
 
-    /// Nothing is waited for any more: what is missing now is missing.
+    /// Ends the phase: counts what is still missing.
     pub(crate) fn close(mut self) -> Counters {
-        for record in &self.under_way {
-            match record.answer {
-                Answer::Awaited => self.counters.unanswered += 1,
-                Answer::Saved if !record.pushed => self.counters.lost += 1,
-                Answer::Saved if !record.delivered => self.counters.undelivered += 1,
-                Answer::Saved | Answer::Refused => {}
+        for record in &self.in_flight {
+            match record.ack {
+                AckState::Awaited => self.counters.unanswered += 1,
+                AckState::Saved if !record.pushed => self.counters.lost += 1,
+                AckState::Saved if !record.delivered => self.counters.undelivered += 1,
+                AckState::Saved | AckState::Refused => {}
             }
         }
         self.counters
     }
 
-    fn find(&mut self, index: u64) -> Option<&mut Record> {
-        let place = index.checked_sub(self.numbers.start)?;
-        self.under_way.get_mut(usize::try_from(place).ok()?)
+    fn find(&mut self, index: u64) -> Option<&mut MessageRecord> {
+        let offset = index.checked_sub(self.numbers.start)?;
+        self.in_flight.get_mut(usize::try_from(offset).ok()?)
     }
 
-    fn step(&mut self, way: Way, due: u64, at: u64) {
-        self.samples.push(Sample { way, due, at });
+    fn record_step(&mut self, way: Step, due: u64, at: u64) {
+        self.samples.push(Sample { step: way, due, at });
         self.forget_done();
     }
 
     fn forget_done(&mut self) {
-        while self.under_way.front().is_some_and(Record::done) {
-            self.under_way.pop_front();
+        while self.in_flight.front().is_some_and(MessageRecord::is_done) {
+            self.in_flight.pop_front();
             self.numbers.start += 1;
         }
     }

@@ -19,9 +19,9 @@ fn all_steps(ledger: &mut Ledger, index: u64) {
 fn a_faultless_run_is_clean_and_forgets_its_messages() {
     let mut ledger = sent(3);
     (0..3).for_each(|index| all_steps(&mut ledger, index));
-    assert!(ledger.settled());
+    assert!(ledger.is_settled());
     assert_eq!(ledger.samples().len(), 9);
-    assert_eq!(ledger.samples()[5], Sample { way: Way::Delivered, due: 1, at: 30 });
+    assert_eq!(ledger.samples()[5], Sample { step: Step::Delivered, due: 1, at: 30 });
     let counters = ledger.close();
     assert!(counters.is_clean(), "{counters:?}");
     assert_eq!((counters.sent, counters.saved, counters.pushed), (3, 3, 3));
@@ -35,11 +35,11 @@ fn a_push_may_overtake_its_ack() {
     ledger.delivered(1, 6);
     assert_eq!(ledger.unanswered(), 1);
     ledger.saved(0, 1, 7);
-    assert!(ledger.settled() && ledger.close().is_clean());
+    assert!(ledger.is_settled() && ledger.close().is_clean());
 }
 
 #[test]
-fn a_duplicate_is_counted_under_way_and_afterwards() {
+fn a_duplicate_is_counted_in_flight_and_afterwards() {
     let mut ledger = sent(2);
     ledger.pushed(0, 1, 1);
     ledger.pushed(0, 1, 2);
@@ -59,7 +59,7 @@ fn a_gap_is_a_loss_even_if_a_later_receipt_covers_it() {
     all_steps(&mut ledger, 0);
     ledger.saved(1, 2, 10);
     all_steps(&mut ledger, 2);
-    assert!(!ledger.settled());
+    assert!(!ledger.is_settled());
     let counters = ledger.close();
     assert_eq!((counters.lost, counters.delivered, counters.undelivered), (1, 2, 0));
 }
@@ -119,7 +119,7 @@ fn without_receipts_a_push_is_the_end() {
     ledger.sent(0);
     ledger.saved(0, 1, 1);
     ledger.pushed(0, 1, 2);
-    assert!(ledger.settled() && ledger.close().is_clean());
+    assert!(ledger.is_settled() && ledger.close().is_clean());
 }
 
 #[test]

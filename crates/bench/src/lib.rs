@@ -1,24 +1,24 @@
-//! Load for a Nexo server, measured beside what the machine itself can do.
+//! Load generators for a Nexo server, compared with what the machine itself can do.
 //!
 //! In reading order:
 //!
-//! - [`options`]: what the command line says;
+//! - [`options`]: the command line;
 //! - `http`, `accounts`, `socket`: users and their sockets;
-//! - `dialect`, `speech`, `bare`: the frames of the real protocol and of the bare relay;
-//! - `pace`: who may send when, and when it is over;
-//! - `measure`, `progress`: histograms and rates, and a bar for who waits;
-//! - `process`, [`started`]: what a process uses, and one that is started to be measured;
+//! - `codec`, `dialects`, `bare`: the frames of the real protocol and of the bare relay;
+//! - `schedule`: when each task may send, and when a phase is over;
+//! - `measure`, `progress`: histograms and rates, and progress bars;
+//! - `endpoint`, [`started`]: the server under load, and one that is started for it;
 //! - `stage`: one phase of load;
 //! - `ledger`, `pair`, [`private`]: private messages;
-//! - [`group`]: a group's messages, and readers who misbehave;
-//! - [`connect`]: connections that say nothing;
-//! - [`two_phase`]: the same load acknowledged in two phases, and in one;
+//! - [`group`]: group messages, and faulty readers;
+//! - [`connect`]: idle connections;
+//! - [`two_phase`]: the same load with and without two-phase acknowledgement;
 //! - [`mixed`]: all of this at once;
-//! - [`catchup`]: somebody was away and wants all of it;
-//! - [`database`]: messages into a database, beside plain inserts;
-//! - [`growth`]: what grows with what is stored, and what does not;
-//! - [`bare_relay`], [`bare_disk`], [`baseline`]: the same load with no server in between;
-//! - [`report`], `table`, [`plot`]: what is printed and drawn.
+//! - [`catchup`]: clients that were offline fetch what they missed;
+//! - [`database`]: messages into a database, compared with plain inserts;
+//! - [`growth`]: whether cost grows with what is stored;
+//! - [`bare_relay`], [`bare_disk`], [`baseline`]: the same load without the server;
+//! - [`report`], `table`, [`plot`]: reports and charts.
 //!
 //! Every run is bounded in connections and in time, and ends by itself.
 
@@ -29,15 +29,15 @@ mod http;
 mod socket;
 
 mod bare;
-mod dialect;
-mod speech;
+mod codec;
+mod dialects;
 
+mod endpoint;
 mod ledger;
 mod measure;
-mod pace;
 mod pair;
-mod process;
 mod progress;
+mod schedule;
 mod stage;
 mod table;
 
@@ -58,21 +58,21 @@ pub mod two_phase;
 
 pub use bare_relay::serve_bare_relay;
 pub use baseline::{Baseline, baseline};
-pub use catchup::{Caught, catchup};
-pub use connect::{Connected, bare_connect, connect};
-pub use database::{Stored, database};
+pub use catchup::{CatchupReport, catchup};
+pub use connect::{ConnectReport, bare_connect, connect};
+pub use database::{DatabaseReport, database};
+pub use dialects::DialectChoice;
+pub use endpoint::Endpoint;
 pub use group::{bare_group, group};
-pub use growth::{Growth, growth};
+pub use growth::{GrowthReport, growth};
 pub use ledger::Counters;
 pub use measure::{Load, Percentiles};
-pub use mixed::{Mixed, mixed};
+pub use mixed::{MixedReport, mixed};
 pub use options::{
     BareRelayOptions, CatchupOptions, ConnectOptions, DatabaseOptions, GroupOptions, GrowthOptions,
     MixedOptions, PrivateOptions, TwoPhaseOptions,
 };
 pub use private::{bare, private};
-pub use process::Place;
-pub use report::{Outcome, Report};
-pub use speech::Speech;
+pub use report::{BenchReport, LoadReport};
 pub use started::Started;
-pub use two_phase::TwoPhases;
+pub use two_phase::TwoPhaseReport;

@@ -10,40 +10,34 @@ use hdrhistogram::Histogram;
 use serde::Serialize;
 
 use crate::ledger::{Counters, Sample};
-use crate::pace::nanos;
+use crate::schedule::nanos;
 
-/// A pair brings its samples in lots, so that the lock is rarely met.
-const LOT: usize = 64;
+/// Tasks record their samples in batches of this size, so that they rarely contend for the lock.
+const BATCH: usize = 64;
 
-/// How long something took, in microseconds.
+/// Percentiles of latencies, in microseconds.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Percentiles {
-    /// How many were measured.
+    /// The number of samples.
     pub count: u64,
-    /// Half took no longer than this.
     pub p50_us: f64,
-    /// Nine of ten took no longer.
     pub p90_us: f64,
-    /// 99 of 100 took no longer.
     pub p99_us: f64,
-    /// 999 of 1,000 took no longer.
     pub p999_us: f64,
-    /// The slowest.
     pub max_us: f64,
-    /// Quantiles and microseconds, from the middle to the slowest: for a plot.
+    /// Quantiles and microseconds, from the median to the slowest, for a plot.
     #[serde(skip)]
     pub curve: Vec<(f64, f64)>,
 }
 
 impl Percentiles {
-    /// Of some times.
     pub(crate) fn of_times(times: impl IntoIterator<Item = Duration>) -> Result<Self> {
         let mut histogram = histogram()?;
         times.into_iter().for_each(|time| histogram.saturating_record(nanos(time)));
         Ok(Self::of(&histogram))
     }
 
-    /// Of a histogram of nanoseconds.
+    /// From a histogram of nanoseconds.
     pub(crate) fn of(histogram: &Histogram<u64>) -> Self {
         #[expect(clippy::cast_precision_loss, reason = "2⁵³ ns are 104 days")]
         let us = |nanos: u64| nanos as f64 / 1000.0;
@@ -60,9 +54,9 @@ impl Percentiles {
     }
 }
 
-/// Quantiles from one half to as near to one as so many samples tell, evenly on a logarithmic axis.
+/// Quantiles from 0.5 to as near to 1 as `count` samples allow, evenly spaced on a logarithmic axis.
 fn curve(count: u64) -> impl Iterator<Item = f64> {
-    #[expect(clippy::cast_precision_loss, reason = "a place on an axis")]
+    #[expect(clippy::cast_precision_loss, reason = "a position on an axis")]
     let finest = 1.0 / count.max(2) as f64;
     (0..)
         .map(|step| 0.5 * 0.8_f64.powi(step))
@@ -70,35 +64,31 @@ fn curve(count: u64) -> impl Iterator<Item = f64> {
         .map(|rest| 1.0 - rest)
 }
 
-/// One phase of load.
+/// The figures of one phase of load.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Load {
     /// Messages per second asked for; none in a closed loop.
     pub rate_wanted: Option<u64>,
-    /// Seconds measured.
     pub seconds: f64,
-    /// ACK(saved) per second.
     pub saved_per_second: f64,
-    /// Pushes per second.
     pub pushed_per_second: f64,
-    /// Messages reported as delivered per second.
+    /// Messages with a delivered receipt per second.
     pub delivered_per_second: f64,
     /// From when a message was due to its ACK(saved).
     pub saved: Percentiles,
     /// From when a message was due to its push at the receiver.
     pub pushed: Percentiles,
-    /// From when a message was due to the receipt of its delivery.
+    /// From when a message was due to its delivered receipt.
     pub delivered: Percentiles,
     /// From when a group's message was due to its push at the last member.
     pub all: Percentiles,
     /// From when a message was due to its ACK(accepted).
     pub accepted: Percentiles,
-    /// Processor seconds the server used while it was measured, if its process is known.
+    /// Processor seconds the server used in the measured part, if its process is known.
     pub cpu_seconds: Option<f64>,
-    /// What came per second, in steps of [`Load::STEP_MS`]: for a plot.
+    /// Pushes per second, in steps of [`Load::STEP_MS`], for a plot.
     #[serde(skip)]
     pub over_time: Vec<f64>,
-    /// What happened.
     pub counters: Counters,
 }
 
@@ -119,19 +109,19 @@ pub(crate) fn histogram() -> Result<Histogram<u64>> {
 }
 
 #[derive(Debug)]
-struct Step {
+struct StepStats {
     latency: Histogram<u64>,
-    /// Those that came while it was measured, whenever they were due.
-    arrived: Arrived,
+    /// Completed in the measured part, whenever they were due.
+    arrivals: ArrivalCounts,
 }
 
-/// What came, by steps of time.
+/// Counts by steps of time.
 #[derive(Debug, Default)]
-struct Arrived {
+struct ArrivalCounts {
     steps: Vec<u64>,
 }
 
-impl Arrived {
+impl ArrivalCounts {
     fn count(&mut self, at: u64) {
         let step = usize::try_from(at / (Load::STEP_MS * 1_000_000)).unwrap_or(usize::MAX);
         if step >= self.steps.len() {
@@ -146,7 +136,7 @@ impl Arrived {
         self.steps.iter_mut().zip(&other.steps).for_each(|(step, more)| *step += more);
     }
 
-    /// Per second, of each step. The last step may be cut short, and is left out then.
+    /// The rate of each step. Leaves out a last step that was cut short.
     fn over_time(&self, nanos: u64) -> Vec<f64> {
         let whole = usize::try_from(nanos / (Load::STEP_MS * 1_000_000)).unwrap_or(usize::MAX);
         #[expect(clippy::cast_precision_loss, reason = "a rate needs no more digits")]
@@ -155,45 +145,50 @@ impl Arrived {
     }
 }
 
-impl Step {
+impl StepStats {
     fn new() -> Result<Self> {
-        Ok(Self { latency: histogram()?, arrived: Arrived::default() })
+        Ok(Self { latency: histogram()?, arrivals: ArrivalCounts::default() })
     }
 }
 
-/// All pairs' samples of one phase.
+/// Collects the samples of all tasks in one phase.
 #[derive(Debug)]
-pub(crate) struct Tally {
+pub(crate) struct Recorder {
     measured: Range<u64>,
-    /// By [`Way`].
-    steps: Mutex<[Step; 5]>,
-    /// For the progress bar: samples so far.
+    /// By [`Step`].
+    steps: Mutex<[StepStats; 5]>,
+    /// Samples so far, for the progress bar.
     seen: AtomicU64,
 }
 
-impl Tally {
-    /// Measures what is due within a part of the phase.
+impl Recorder {
+    /// `measured` is the part of the phase to measure.
     pub(crate) fn new(measured: Range<u64>) -> Result<Self> {
-        let steps =
-            Mutex::new([Step::new()?, Step::new()?, Step::new()?, Step::new()?, Step::new()?]);
+        let steps = Mutex::new([
+            StepStats::new()?,
+            StepStats::new()?,
+            StepStats::new()?,
+            StepStats::new()?,
+            StepStats::new()?,
+        ]);
         Ok(Self { measured, steps, seen: AtomicU64::new(0) })
     }
 
-    /// Takes a pair's samples if there are enough of them.
-    pub(crate) fn record_many(&self, samples: &mut Vec<Sample>) {
-        if samples.len() >= LOT {
+    /// Records a task's samples if there are enough for a batch.
+    pub(crate) fn record_if_full(&self, samples: &mut Vec<Sample>) {
+        if samples.len() >= BATCH {
             self.record(samples);
         }
     }
 
-    /// Takes a pair's samples.
+    /// Records a task's samples.
     pub(crate) fn record(&self, samples: &mut Vec<Sample>) {
         self.seen.fetch_add(samples.len() as u64, Ordering::Relaxed);
         let mut steps = self.steps.lock().unwrap_or_else(PoisonError::into_inner);
         for sample in samples.drain(..) {
-            let step = &mut steps[sample.way as usize];
+            let step = &mut steps[sample.step as usize];
             if self.measured.contains(&sample.at) {
-                step.arrived.count(sample.at - self.measured.start);
+                step.arrivals.count(sample.at - self.measured.start);
             }
             if self.measured.contains(&sample.due) {
                 step.latency.saturating_record(sample.at.saturating_sub(sample.due));
@@ -201,23 +196,23 @@ impl Tally {
         }
     }
 
-    /// Adds what another phase, at the same time, has measured.
+    /// Adds the samples of another phase at the same time.
     pub(crate) fn add(&mut self, other: Self) -> Result<()> {
         let steps = self.steps.get_mut().unwrap_or_else(PoisonError::into_inner);
         let others = other.steps.into_inner().unwrap_or_else(PoisonError::into_inner);
         for (step, other) in steps.iter_mut().zip(others) {
             step.latency.add(&other.latency)?;
-            step.arrived.add(&other.arrived);
+            step.arrivals.add(&other.arrivals);
         }
         Ok(())
     }
 
-    /// Steps of messages so far: each is saved, pushed, and perhaps delivered.
+    /// Samples so far; each message has several: saved, pushed, perhaps delivered.
     pub(crate) fn seen(&self) -> u64 {
         self.seen.load(Ordering::Relaxed)
     }
 
-    /// The phase is over.
+    /// Ends the phase.
     pub(crate) fn close(
         self,
         rate_wanted: Option<u64>,
@@ -228,7 +223,7 @@ impl Tally {
         let seconds = Duration::from_nanos(nanos).as_secs_f64();
         let steps = self.steps.into_inner().unwrap_or_else(PoisonError::into_inner);
         #[expect(clippy::cast_precision_loss, reason = "a rate needs no more digits")]
-        let rate = |step: &Step| step.arrived.steps.iter().sum::<u64>() as f64 / seconds;
+        let rate = |step: &StepStats| step.arrivals.steps.iter().sum::<u64>() as f64 / seconds;
         Load {
             rate_wanted,
             seconds,
@@ -241,7 +236,7 @@ impl Tally {
             all: Percentiles::of(&steps[3].latency),
             accepted: Percentiles::of(&steps[4].latency),
             cpu_seconds,
-            over_time: steps[1].arrived.over_time(nanos),
+            over_time: steps[1].arrivals.over_time(nanos),
             counters,
         }
     }
@@ -250,7 +245,7 @@ impl Tally {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ledger::Way;
+    use crate::ledger::Step;
 
     #[test]
     fn percentiles_are_those_of_what_was_fed() {
@@ -267,17 +262,17 @@ mod tests {
     #[test]
     fn latency_is_of_what_was_due_and_rate_of_what_came() {
         let second = 1_000_000_000;
-        let tally = Tally::new(second..3 * second).unwrap();
+        let recorder = Recorder::new(second..3 * second).unwrap();
         let mut samples = vec![
-            // Due in the warm-up, came while measured.
-            Sample { way: Way::Saved, due: second / 2, at: second + 1 },
-            Sample { way: Way::Saved, due: second, at: 2 * second },
-            // Due while measured, came late: a stall at the end must show.
-            Sample { way: Way::Saved, due: 2 * second, at: 5 * second },
-            Sample { way: Way::Pushed, due: second, at: 2 * second },
+            // Due in the warm-up, completed in the measured part.
+            Sample { step: Step::Saved, due: second / 2, at: second + 1 },
+            Sample { step: Step::Saved, due: second, at: 2 * second },
+            // Due in the measured part, completed late: a stall at the end must show.
+            Sample { step: Step::Saved, due: 2 * second, at: 5 * second },
+            Sample { step: Step::Pushed, due: second, at: 2 * second },
         ];
-        tally.record(&mut samples);
-        let load = tally.close(None, None, Counters::default());
+        recorder.record(&mut samples);
+        let load = recorder.close(None, None, Counters::default());
         assert!((load.saved_per_second - 1.0).abs() < 1e-9);
         assert!((load.pushed_per_second - 0.5).abs() < 1e-9);
         assert_eq!((load.saved.count, load.pushed.count, load.delivered.count), (2, 1, 0));

@@ -1,4 +1,4 @@
-//! Everything at once: pairs, groups, idle connections, and people who come and go.
+//! Everything at once: pairs, groups, idle connections, and flapping members.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,84 +8,88 @@ use futures_util::future::try_join_all;
 use serde::Serialize;
 
 use crate::accounts::sign_up;
-use crate::connect::Idle;
-use crate::group::{Behaved, Misbehaving, Room, gather};
+use crate::connect::IdleConnections;
+use crate::dialects::DialectChoice;
+use crate::endpoint::Endpoint;
+use crate::group::{FaultyReaderReport, FaultyReaders, Room, create_group};
 use crate::http::authority;
 use crate::measure::Load;
-use crate::options::{GroupOptions, MixedOptions, Online, Target};
-use crate::plot::Drawn;
+use crate::options::{GroupOptions, MixedOptions, OnlineMembers, TargetOptions};
+use crate::plot::PlottedPhase;
 use crate::private;
-use crate::process::Place;
-use crate::progress::{Progress, all};
-use crate::report::Outcome;
+use crate::progress::{ProgressDisplay, run_all};
+use crate::report::BenchReport;
 use crate::socket::CONNECTING_AT_ONCE;
-use crate::speech::Speech;
-use crate::stage::Ended;
+use crate::stage::EndedStage;
 use crate::table::write_load;
 
-/// Figures of a mixture, by kind.
+/// Figures by kind of load.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Mixed {
-    /// Where it was.
+pub struct MixedReport {
+    /// The server's URL.
     pub target: String,
-    /// Pairs of people.
     pub pairs: usize,
-    /// Groups.
     pub groups: usize,
     /// Members online in each group.
     pub members: usize,
-    /// Connections that said nothing.
+    /// Idle connections.
     pub idle: usize,
     /// Messages of the pairs.
     pub private: Load,
     /// Messages of all groups.
     pub group: Load,
-    /// What became of those who came and went.
-    pub readers: Behaved,
-    /// Idle connections that did not answer at the end, by what happened to them.
+    /// The flapping members.
+    pub readers: FaultyReaderReport,
+    /// Idle connections that did not answer a ping at the end, by error.
     pub gone: BTreeMap<String, u64>,
 }
 
 /// Loads a server with all kinds at once.
-pub async fn mixed(options: &MixedOptions, place: &Place) -> Result<Mixed> {
+pub async fn mixed(options: &MixedOptions, endpoint: &Endpoint) -> Result<MixedReport> {
     options.check()?;
-    let authority = authority(&place.address)?;
+    let authority = authority(&endpoint.address)?;
     let authority = authority.as_str();
-    let progress = Progress::new(!options.target.shown.json);
-    let mut idle = Idle::default();
+    let progress = ProgressDisplay::new(!options.target.output.json);
+    let mut idle = IdleConnections::default();
     let users = sign_up(authority, options.idle, progress).await?;
-    let connecting = users.iter().map(|user| Speech::Typed.connect(authority, user));
-    let sockets = all(connecting, CONNECTING_AT_ONCE, "idle connections", progress).await?;
+    let connecting = users.iter().map(|user| DialectChoice::Typed.connect(authority, user));
+    let sockets = run_all(connecting, CONNECTING_AT_ONCE, "idle connections", progress).await?;
     idle.extend(sockets);
     let flow = options.private_flow();
-    let pairs =
-        private::connected([authority; 2], Speech::Typed, options.pairs, flow.size, progress)
-            .await?;
+    let pairs = private::connected(
+        [authority; 2],
+        DialectChoice::Typed,
+        options.pairs,
+        flow.size,
+        progress,
+    )
+    .await?;
     let mut rooms = Vec::with_capacity(options.groups);
     for _ in 0..options.groups {
         rooms.push(room(authority, options, progress).await?);
     }
-    // One bar is enough for who waits.
-    let (span, group_flow, silent) = (&options.span, options.group_flow(), Progress::new(false));
+    // One progress bar is enough.
+    let (span, group_flow, silent) =
+        (&options.span, options.group_flow(), ProgressDisplay::new(false));
     let groups = rooms.into_iter().map(|(mut room, with)| {
         let flow = group_flow.clone();
-        async move { room.phase("groups", with, span, &flow, place, silent).await }
+        async move { room.phase("groups", with, span, &flow, endpoint, silent).await }
     });
-    let private = private::phase(pairs, "mixed", span, &flow, place, progress);
+    let private = private::phase(pairs, "mixed", span, &flow, endpoint, progress);
     let ((_pairs, private), groups) = tokio::try_join!(private, try_join_all(groups))?;
     let (ended, behaved): (Vec<_>, Vec<_>) = groups.into_iter().unzip();
-    let mut readers = Behaved::default();
+    let mut readers = FaultyReaderReport::default();
     for it in &behaved {
         readers.add_all(it);
     }
-    Ok(Mixed {
-        target: place.address.clone(),
+    Ok(MixedReport {
+        target: endpoint.address.clone(),
         pairs: options.pairs,
         groups: options.groups,
         members: options.members,
         idle: options.idle,
         private: private.close(),
-        group: Ended::of_all(ended)?.close(),
+        group: EndedStage::of_all(ended)?.close(),
         readers,
         gone: idle.end().await,
     })
@@ -95,24 +99,24 @@ pub async fn mixed(options: &MixedOptions, place: &Place) -> Result<Mixed> {
 async fn room(
     authority: &str,
     options: &MixedOptions,
-    progress: Progress,
-) -> Result<(Room, Misbehaving)> {
+    progress: ProgressDisplay,
+) -> Result<(Room, FaultyReaders)> {
     let options = GroupOptions {
-        target: Target::default(),
+        target: TargetOptions::default(),
         span: options.span.clone(),
         flow: options.group_flow(),
         members: options.members,
-        online: Online::Percent(100.0),
+        online: OnlineMembers::Percent(100.0),
         senders: 2,
-        dialect: Speech::Typed,
+        dialect: DialectChoice::Typed,
         readers: options.readers(),
     };
-    let people = gather(authority, &options, progress).await?;
-    let room = people.room(&options, progress).await?;
-    Ok((room, Misbehaving::connect(&people, &options.readers).await?))
+    let people = create_group(authority, &options, progress).await?;
+    let room = people.connect_members(&options, progress).await?;
+    Ok((room, FaultyReaders::connect(&people, &options.readers).await?))
 }
 
-impl Outcome for Mixed {
+impl BenchReport for MixedReport {
     fn is_clean(&self) -> bool {
         let clean = |load: &Load| load.counters.is_clean();
         clean(&self.private)
@@ -121,15 +125,15 @@ impl Outcome for Mixed {
             && self.gone.is_empty()
     }
 
-    fn drawn(&self) -> Vec<Drawn<'_>> {
+    fn plotted_phases(&self) -> Vec<PlottedPhase<'_>> {
         vec![
-            Drawn { name: "private messages", load: &self.private },
-            Drawn { name: "group messages", load: &self.group },
+            PlottedPhase { name: "private messages", load: &self.private },
+            PlottedPhase { name: "group messages", load: &self.group },
         ]
     }
 }
 
-impl fmt::Display for Mixed {
+impl fmt::Display for MixedReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,

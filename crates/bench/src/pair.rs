@@ -1,5 +1,5 @@
-//! A sender and a receiver in one task: what the one sent and the other got is known in one place,
-//! without a lock, and one wake-up serves both sockets.
+//! A sender and a receiver in one task: one ledger tracks both sides without a lock, and one wake-up
+//! serves both sockets.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -9,102 +9,105 @@ use std::task::{Context, Poll};
 use anyhow::{Context as _, Result};
 use futures_util::Stream;
 
-use crate::dialect::{Dialect, Incoming};
+use crate::codec::{Codec, Incoming};
 use crate::ledger::{Counters, Ledger};
-use crate::measure::Tally;
-use crate::pace::Plan;
-use crate::socket::{Socket, flush, say};
+use crate::measure::Recorder;
+use crate::schedule::Schedule;
+use crate::socket::{Socket, flush, queue_frame};
 
 /// Two connected users.
 pub(crate) struct Pair {
-    dialect: Arc<dyn Dialect>,
+    codec: Arc<dyn Codec>,
     sender: Socket,
     receiver: Socket,
-    /// Numbers go on from phase to phase: a server may know the old ones.
+    /// Numbers continue from phase to phase: the server deduplicates by them.
     next: u64,
 }
 
 impl Pair {
-    /// Two sockets that may speak.
-    pub(crate) fn new(dialect: Arc<dyn Dialect>, sender: Socket, receiver: Socket) -> Self {
-        Self { dialect, sender, receiver, next: 0 }
+    pub(crate) fn new(codec: Arc<dyn Codec>, sender: Socket, receiver: Socket) -> Self {
+        Self { codec, sender, receiver, next: 0 }
     }
 
-    /// Sends and receives as planned, until all is answered or the plan gives up.
-    pub(crate) async fn run(&mut self, number: usize, plan: &Plan, tally: &Tally) -> Counters {
-        let has_receipts = self.dialect.delivered("").is_some();
+    /// Sends and receives until all messages are done or the schedule gives up.
+    pub(crate) async fn run(
+        &mut self,
+        number: usize,
+        schedule: &Schedule,
+        recorder: &Recorder,
+    ) -> Counters {
+        let has_receipts = self.codec.delivered("").is_some();
         let mut ledger = Ledger::from(self.next, has_receipts);
         let ended = poll_fn(|cx| {
-            plan.wake(number, cx.waker());
-            self.turn(cx, number, plan, &mut ledger, tally)
+            schedule.register_waker(number, cx.waker());
+            self.poll_once(cx, number, schedule, &mut ledger, recorder)
         });
         if let Err(error) = ended.await {
             ledger.error(&format!("connection: {error:#}"));
         }
-        plan.finished();
-        tally.record(ledger.samples());
+        schedule.task_finished();
+        recorder.record(ledger.samples());
         self.next = ledger.next();
         ledger.close()
     }
 
-    /// Hears all there is to hear, says all there is to say, and flushes once.
-    fn turn(
+    /// Reads all frames, sends all messages that are due, and flushes once.
+    fn poll_once(
         &mut self,
         cx: &mut Context<'_>,
         number: usize,
-        plan: &Plan,
+        schedule: &Schedule,
         ledger: &mut Ledger,
-        tally: &Tally,
+        recorder: &Recorder,
     ) -> Poll<Result<()>> {
-        let now = plan.now();
-        hear(&mut self.receiver, cx, &*self.dialect, ledger, Side::Receiver, now)?;
-        hear(&mut self.sender, cx, &*self.dialect, ledger, Side::Sender, now)?;
-        self.speak(number, plan, ledger)?;
+        let now = schedule.now();
+        read_frames(&mut self.receiver, cx, &*self.codec, ledger, Role::Receiver, now)?;
+        read_frames(&mut self.sender, cx, &*self.codec, ledger, Role::Sender, now)?;
+        self.send_due(number, schedule, ledger)?;
         flush(&mut self.receiver, cx)?;
         flush(&mut self.sender, cx)?;
-        tally.record_many(ledger.samples());
-        if plan.over(now, ledger.settled()) { Poll::Ready(Ok(())) } else { Poll::Pending }
+        recorder.record_if_full(ledger.samples());
+        if schedule.is_over(now, ledger.is_settled()) { Poll::Ready(Ok(())) } else { Poll::Pending }
     }
 
-    fn speak(&mut self, number: usize, plan: &Plan, ledger: &mut Ledger) -> Result<()> {
-        let now = plan.now();
+    fn send_due(&mut self, number: usize, schedule: &Schedule, ledger: &mut Ledger) -> Result<()> {
+        let now = schedule.now();
         loop {
             let count = ledger.next() - self.next;
             let (unanswered, unpushed) = (ledger.unanswered(), ledger.unpushed());
-            let Some(due) = plan.may_send(number, count, now, unanswered, unpushed) else {
+            let Some(due) = schedule.may_send(number, count, now, unanswered, unpushed) else {
                 return Ok(());
             };
-            say(&mut self.sender, self.dialect.message(ledger.next()))?;
+            queue_frame(&mut self.sender, self.codec.message(ledger.next()))?;
             ledger.sent(due);
         }
     }
 }
 
-/// Whose socket it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Side {
+enum Role {
     Sender,
     Receiver,
 }
 
-/// Reads until there is nothing more, so that the socket wakes the task when there is.
-fn hear(
+/// Reads until the socket has no more frames, so that it wakes the task for the next one.
+fn read_frames(
     socket: &mut Socket,
     cx: &mut Context<'_>,
-    dialect: &dyn Dialect,
+    codec: &dyn Codec,
     ledger: &mut Ledger,
-    side: Side,
+    side: Role,
     now: u64,
 ) -> Result<()> {
     while let Poll::Ready(frame) = Pin::new(&mut *socket).poll_next(cx) {
         let frame = frame.context("closed by the server")??;
         let mut said = Ok(());
-        dialect.read(&frame, &mut |incoming| match incoming {
-            Incoming::Saved { index, seq, id } if side == Side::Receiver => {
-                // The place of what it was shown.
+        codec.read(&frame, &mut |incoming| match incoming {
+            Incoming::Saved { index, seq, id } if side == Role::Receiver => {
+                // The seq of a previewed message.
                 ledger.pushed(index, seq, now);
-                if let Some(frame) = dialect.delivered(id) {
-                    said = say(socket, frame);
+                if let Some(frame) = codec.delivered(id) {
+                    said = queue_frame(socket, frame);
                 }
             }
             Incoming::Saved { index, seq, .. } => ledger.saved(index, seq, now),
@@ -112,13 +115,13 @@ fn hear(
             Incoming::Shown { index } => ledger.shown(index, now),
             Incoming::Pushed { index, seq, id } => {
                 ledger.pushed(index, seq, now);
-                if let Some(frame) = dialect.delivered(id) {
-                    said = say(socket, frame);
+                if let Some(frame) = codec.delivered(id) {
+                    said = queue_frame(socket, frame);
                 }
             }
             Incoming::Delivered { seq } => ledger.delivered(seq, now),
             Incoming::Refused { index, reason } => ledger.refused(index, reason),
-            Incoming::Ping => said = say(socket, dialect.pong()),
+            Incoming::Ping => said = queue_frame(socket, codec.pong()),
             Incoming::Unreadable => ledger.error("unreadable frame"),
             Incoming::Resent { .. } | Incoming::Welcome | Incoming::Other => {}
         });

@@ -1,27 +1,26 @@
-//! Progress for a person at a terminal, on stderr; a pipe sees nothing of it.
+//! Progress bars on stderr; a pipe gets none.
 
 use anyhow::Result;
 use futures_util::{StreamExt, TryStreamExt, stream};
 use indicatif::{ProgressBar, ProgressFinish, ProgressStyle};
 
-/// Whether to show anything.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Progress {
+pub(crate) struct ProgressDisplay {
     shown: bool,
 }
 
-impl Progress {
-    /// Shown only if asked for; indicatif itself stays silent when stderr is no terminal.
+impl ProgressDisplay {
+    /// `shown` is off for `--json`; indicatif itself shows nothing when stderr is no terminal.
     pub(crate) fn new(shown: bool) -> Self {
         Self { shown }
     }
 
-    /// So many of something.
+    /// A bar that counts items.
     pub(crate) fn counting(self, what: &str, count: usize) -> ProgressBar {
         self.bar(count as u64, what, "{msg:>28} {wide_bar} {pos}/{len} {eta:>4}")
     }
 
-    /// So many steps of time.
+    /// A bar that counts steps of time.
     pub(crate) fn timing(self, what: &str, steps: u64) -> ProgressBar {
         self.bar(steps, what, "{msg:>28} {wide_bar} {elapsed:>4}")
     }
@@ -35,18 +34,18 @@ impl Progress {
             .with_finish(ProgressFinish::AndClear);
         match ProgressStyle::with_template(template) {
             Ok(style) => bar.with_style(style),
-            // The plain bar is no reason to stop a benchmark.
+            // A plain bar will do.
             Err(_) => bar,
         }
     }
 }
 
-/// Does many things, some at a time, and gives the results in order.
-pub(crate) async fn all<T, F>(
+/// Runs futures, `at_once` at a time, and returns their results in order.
+pub(crate) async fn run_all<T, F>(
     things: impl ExactSizeIterator<Item = F>,
     at_once: usize,
     what: &str,
-    progress: Progress,
+    progress: ProgressDisplay,
 ) -> Result<Vec<T>>
 where
     F: Future<Output = Result<T>>,

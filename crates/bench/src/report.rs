@@ -1,33 +1,33 @@
-//! What is printed: a table for people, JSON for programs.
+//! Reports: a table for people, JSON for programs.
 
 use std::fmt;
 
 use serde::Serialize;
 
 use crate::baseline::{Baseline, Ratios};
-use crate::group::Behaved;
+use crate::endpoint::Endpoint;
+use crate::group::FaultyReaderReport;
 use crate::measure::Load;
 use crate::options::{GroupOptions, PrivateOptions};
-use crate::plot::{Drawn, page};
-use crate::process::Place;
+use crate::plot::{PlottedPhase, page};
 use crate::table::{heads, step, time, write_load};
 
-/// The figures of any scenario.
-pub trait Outcome: fmt::Display + Serialize {
+/// The report of a scenario.
+pub trait BenchReport: fmt::Display + Serialize {
     /// Whether nothing was lost, repeated, reordered or refused.
     fn is_clean(&self) -> bool;
 
-    /// The phases that a plot shows.
-    fn drawn(&self) -> Vec<Drawn<'_>>;
+    /// The phases to plot.
+    fn plotted_phases(&self) -> Vec<PlottedPhase<'_>>;
 
-    /// The figures as a page with drawings.
+    /// The report as an HTML page with charts.
     fn to_page(&self) -> String {
-        let told = self.to_string();
-        let title = told.lines().next().unwrap_or_default();
-        page(title, &self.drawn(), &told)
+        let text = self.to_string();
+        let title = text.lines().next().unwrap_or_default();
+        page(title, &self.plotted_phases(), &text)
     }
 
-    /// The figures as JSON, for people's eyes too.
+    /// The report as indented JSON.
     fn to_json(&self) -> serde_json::Result<String> {
         serde_json::to_string_pretty(self)
     }
@@ -35,17 +35,17 @@ pub trait Outcome: fmt::Display + Serialize {
 
 /// All figures of messages sent. `Display` is the table, `Serialize` the JSON.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Report {
-    /// What was loaded.
+pub struct LoadReport {
+    /// The kind of load.
     pub name: String,
-    /// Where it was.
+    /// The server's URL.
     pub target: String,
     /// Sockets in all.
     pub connections: usize,
     /// Members of the group, online or not.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub members: Option<usize>,
-    /// Messages a sender had under way, in a closed loop.
+    /// Messages a sender had in flight, in a closed loop.
     pub window: u64,
     /// Bytes of a message's text.
     pub size: usize,
@@ -54,25 +54,25 @@ pub struct Report {
     /// Half of the load found, with `--baseline`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub half: Option<Load>,
-    /// The load asked for once more, with readers who misbehave, with `--beside`.
+    /// The same load again together with faulty readers, with `--beside`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub beside: Option<Load>,
-    /// What became of readers who misbehave.
+    /// The faulty readers.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub readers: Option<Behaved>,
-    /// What the machine does by itself, with `--baseline`.
+    pub readers: Option<FaultyReaderReport>,
+    /// What the machine does without the server, with `--baseline`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub baseline: Option<Baseline>,
-    /// The run compared with the machine.
+    /// The run compared with the baseline.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ratios: Option<Ratios>,
     #[serde(skip)]
     disk_batch: usize,
 }
 
-impl Report {
+impl LoadReport {
     /// Private messages, without a baseline.
-    pub(crate) fn private(name: &str, at: &Place, options: &PrivateOptions, load: Load) -> Self {
+    pub(crate) fn private(name: &str, at: &Endpoint, options: &PrivateOptions, load: Load) -> Self {
         Self {
             name: name.to_owned(),
             target: at.address.clone(),
@@ -91,7 +91,7 @@ impl Report {
     }
 
     /// A group, without a baseline.
-    pub(crate) fn group(name: &str, at: &Place, options: &GroupOptions, load: Load) -> Self {
+    pub(crate) fn group(name: &str, at: &Endpoint, options: &GroupOptions, load: Load) -> Self {
         Self {
             connections: options.online() + options.readers.count(),
             members: Some(options.members + options.readers.count()),
@@ -119,17 +119,17 @@ impl Report {
     }
 }
 
-impl Outcome for Report {
+impl BenchReport for LoadReport {
     /// The relay's phase counts too: a baseline that loses messages is no baseline.
     fn is_clean(&self) -> bool {
         let relay = self.baseline.as_ref().map(|baseline| &baseline.relay);
         let relay_half = self.baseline.as_ref().and_then(|it| it.relay_half.as_ref());
         let loads = [Some(&self.load), self.half.as_ref(), self.beside.as_ref(), relay, relay_half];
-        let readers_clean = self.readers.as_ref().is_none_or(Behaved::is_clean);
+        let readers_clean = self.readers.as_ref().is_none_or(FaultyReaderReport::is_clean);
         readers_clean && loads.into_iter().flatten().all(|load| load.counters.is_clean())
     }
 
-    fn drawn(&self) -> Vec<Drawn<'_>> {
+    fn plotted_phases(&self) -> Vec<PlottedPhase<'_>> {
         let relay = self.baseline.as_ref().map(|baseline| &baseline.relay);
         let relay_half = self.baseline.as_ref().and_then(|it| it.relay_half.as_ref());
         let phases = [
@@ -139,12 +139,12 @@ impl Outcome for Report {
             ("bare relay", relay),
             ("bare relay at half the load", relay_half),
         ];
-        let drawn = |(name, load): (_, Option<_>)| load.map(|load| Drawn { name, load });
+        let drawn = |(name, load): (_, Option<_>)| load.map(|load| PlottedPhase { name, load });
         phases.into_iter().filter_map(drawn).collect()
     }
 }
 
-impl fmt::Display for Report {
+impl fmt::Display for LoadReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} at {}: {} connections, ", self.name, self.target, self.connections)?;
         if let Some(members) = self.members {
@@ -224,10 +224,10 @@ mod tests {
         Load { saved_per_second: rate, saved, seconds: 1.0, ..Load::default() }
     }
 
-    fn report() -> Report {
+    fn report() -> LoadReport {
         let options = PrivateOptions::default();
         let mut report =
-            Report::private("messages", &Place::at("here"), &options, load(300.0, 9.0));
+            LoadReport::private("messages", &Endpoint::at("here"), &options, load(300.0, 9.0));
         report.half = Some(load(150.0, 4000.0));
         let row = |batch, p99_us| DiskRow {
             batch,

@@ -18,20 +18,18 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 /// The library's default of 128 KiB costs a third of the throughput and 250 MB at 1,000 sockets.
 const BUFFER_BYTES: usize = 4096;
 
-/// What the kernel keeps for somebody who reads little.
+/// The kernel's receive buffer of a slow reader.
 const NARROW_BYTES: u32 = 4096;
-/// Handshakes at once: more than a listener's backlog would only be dropped and repeated.
+/// Handshakes at a time: beyond a listener's backlog the kernel would drop and retry them.
 pub(crate) const CONNECTING_AT_ONCE: usize = 64;
 
-/// A client's socket.
 pub(crate) type Socket = WebSocketStream<TcpStream>;
 
-/// Connects to a path of the server.
 pub(crate) async fn connect(authority: &str, path: &str) -> Result<Socket> {
     open(authority, path, TcpStream::connect(authority)).await
 }
 
-/// Connects with a small buffer in the kernel, so that a server soon notices who does not read.
+/// Connects with a small receive buffer in the kernel, so that the server soon notices a slow reader.
 pub(crate) async fn connect_narrow(authority: &str, path: &str) -> Result<Socket> {
     let stream = async {
         let address = lookup_host(authority).await?.next();
@@ -62,12 +60,12 @@ async fn open(
     socket.with_context(|| format!("cannot connect to ws://{authority}{path}"))
 }
 
-/// Writes to the socket's buffer. It takes everything: the window bounds what can be in it.
-pub(crate) fn say(socket: &mut Socket, frame: Message) -> Result<()> {
+/// Queues a frame in the socket's buffer. It never fills up: the window bounds what is in it.
+pub(crate) fn queue_frame(socket: &mut Socket, frame: Message) -> Result<()> {
     Ok(Pin::new(socket).start_send(frame)?)
 }
 
-/// Begins to flush; if the kernel's buffer is full, the socket wakes the task to go on.
+/// Flushes; if the kernel's buffer is full, the socket wakes the task to continue.
 pub(crate) fn flush(socket: &mut Socket, cx: &mut task::Context<'_>) -> Result<()> {
     match Pin::new(socket).poll_flush(cx) {
         Poll::Ready(flushed) => Ok(flushed?),

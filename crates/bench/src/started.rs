@@ -1,4 +1,4 @@
-//! A process that is measured: started, and stopped or killed.
+//! A server process that is started to be measured, then stopped or killed.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
@@ -8,8 +8,8 @@ use anyhow::{Context, Result, bail, ensure};
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::time::sleep;
 
+use crate::endpoint::Endpoint;
 use crate::http::{authority, is_ready};
-use crate::process::Place;
 
 const ASK_EVERY: Duration = Duration::from_millis(1);
 const PATIENCE: Duration = Duration::from_mins(2);
@@ -21,7 +21,7 @@ pub struct Started {
 }
 
 impl Started {
-    /// Starts it, and waits until it says where it listens.
+    /// Starts the process, and waits until it prints its address.
     pub fn new(command: &mut Command) -> Result<Self> {
         let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn()?;
         let stdout = child.stdout.take().context("no output")?;
@@ -32,12 +32,11 @@ impl Started {
         Ok(Self { child, address })
     }
 
-    /// Where it is.
-    pub fn place(&self) -> Place {
-        Place { address: self.address.clone(), pid: Some(self.child.id()) }
+    pub fn endpoint(&self) -> Endpoint {
+        Endpoint { address: self.address.clone(), pid: Some(self.child.id()) }
     }
 
-    /// Waits until it is ready to serve; where that is.
+    /// Waits until `/readyz` answers 200; returns its `host:port`.
     pub(crate) async fn ready(&self) -> Result<String> {
         let authority = authority(&self.address)?;
         let since = Instant::now();
@@ -48,7 +47,7 @@ impl Started {
         Ok(authority)
     }
 
-    /// Asks it to stop, and waits.
+    /// Sends SIGTERM, and waits for the process to end.
     pub async fn stop(mut self) -> Result<()> {
         kill_process(Pid::from_child(&self.child), Signal::TERM)?;
         let since = Instant::now();
@@ -62,7 +61,7 @@ impl Started {
         }
     }
 
-    /// Ends it at once, whatever it is doing.
+    /// Kills the process at once.
     pub(crate) fn kill(mut self) -> Result<()> {
         self.child.kill()?;
         self.child.wait()?;
@@ -72,7 +71,7 @@ impl Started {
 
 impl Drop for Started {
     fn drop(&mut self) {
-        // It may have ended already, which is what is wanted.
+        // The process may have ended already, which is fine.
         if self.child.kill().is_ok() {
             drop(self.child.wait());
         }

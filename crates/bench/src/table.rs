@@ -1,11 +1,11 @@
-//! Figures as rows for people.
+//! Figures as a text table.
 
 use std::fmt;
 
 use crate::ledger::Counters;
 use crate::measure::{Load, Percentiles};
 
-/// One phase: how it was loaded, how fast it was, what happened.
+/// One phase: its load, its rates and latencies, its counters.
 pub(crate) fn write_load(
     f: &mut fmt::Formatter<'_>,
     name: &str,
@@ -31,8 +31,7 @@ pub(crate) fn write_load(
     write_counters(f, &load.counters)
 }
 
-/// The steps that were measured at all. What the last member of a group waits for has no rate of
-/// its own.
+/// The steps that have samples. Reaching the last member of a group has no rate of its own.
 pub(crate) fn rows(load: &Load) -> Vec<(&'static str, Option<f64>, &Percentiles)> {
     let all = [
         ("ACK(accepted)", None, &load.accepted),
@@ -44,7 +43,7 @@ pub(crate) fn rows(load: &Load) -> Vec<(&'static str, Option<f64>, &Percentiles)
     all.into_iter().filter(|(_, _, took)| took.count > 0).collect()
 }
 
-/// A row of times.
+/// A row of percentiles.
 pub(crate) fn step(
     f: &mut fmt::Formatter<'_>,
     name: &str,
@@ -57,7 +56,7 @@ pub(crate) fn step(
     row(f, &[name.to_owned(), rate, p50, p90, p99, p999, max])
 }
 
-/// The head of such rows.
+/// The column heads.
 pub(crate) fn heads(f: &mut fmt::Formatter<'_>) -> fmt::Result {
     row(f, &["", "per second", "p50", "p90", "p99", "p99.9", "max"].map(str::to_owned))
 }
@@ -69,7 +68,7 @@ fn row(f: &mut fmt::Formatter<'_>, cells: &[String; 7]) -> fmt::Result {
     writeln!(f)
 }
 
-/// What happened, the faults in a line of their own.
+/// The counters, faults in a line of their own.
 pub(crate) fn write_counters(f: &mut fmt::Formatter<'_>, it: &Counters) -> fmt::Result {
     write!(f, "  {} sent, {} saved, {} pushed", it.sent, it.saved, it.pushed)?;
     match it.receipts {

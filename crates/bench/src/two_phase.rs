@@ -1,15 +1,15 @@
-//! What two-phase acknowledgement changes, side by side.
+//! The same load with and without two-phase acknowledgement, side by side.
 
 use std::fmt;
 
 use serde::Serialize;
 
 use crate::measure::Load;
-use crate::plot::Drawn;
-use crate::report::Outcome;
+use crate::plot::PlottedPhase;
+use crate::report::BenchReport;
 use crate::table::{time, write_counters};
 
-/// The ways a server can be told to acknowledge.
+/// The modes of acknowledgement, and the settings of each.
 pub const MODES: [(&str, &[(&str, &str)]); 3] = [
     ("off", &[]),
     ("on", &[("NEXO_TWO_PHASE__ENABLED", "true")]),
@@ -21,17 +21,17 @@ pub const MODES: [(&str, &[(&str, &str)]); 3] = [
 
 /// The same load in each of [`MODES`].
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct TwoPhases {
-    /// What was wanted of each.
+pub struct TwoPhaseReport {
+    /// Messages per second asked for.
     pub rate: u64,
-    /// Where messages were kept, and where those that were accepted.
+    /// The store, and the log of accepted messages.
     pub kept_in: String,
     /// In the order of [`MODES`].
     pub loads: Vec<Load>,
 }
 
-impl TwoPhases {
-    /// Of what the server took on, how much it had saved in the end.
+impl TwoPhaseReport {
+    /// The share of messages not refused that were saved in the end.
     pub fn saved_share(load: &Load) -> f64 {
         let taken = load.counters.sent - load.counters.refused;
         #[expect(clippy::cast_precision_loss, reason = "a share needs no more digits")]
@@ -40,8 +40,8 @@ impl TwoPhases {
     }
 }
 
-impl Outcome for TwoPhases {
-    /// A server may refuse what is too much; whatever it took on is saved and arrives once.
+impl BenchReport for TwoPhaseReport {
+    /// A server may refuse messages under overload; all others must be saved and arrive once.
     fn is_clean(&self) -> bool {
         self.loads.iter().all(|load| {
             let mut counters = load.counters.clone();
@@ -50,12 +50,12 @@ impl Outcome for TwoPhases {
         })
     }
 
-    fn drawn(&self) -> Vec<Drawn<'_>> {
+    fn plotted_phases(&self) -> Vec<PlottedPhase<'_>> {
         Vec::new()
     }
 }
 
-impl fmt::Display for TwoPhases {
+impl fmt::Display for TwoPhaseReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "two-phase acknowledgement: {}/s wanted, {}\n", self.rate, self.kept_in)?;
         let heads =

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use nexo_bench::options::{Flow, Shown, Span, Target};
-use nexo_bench::{Outcome, Place, PrivateOptions, Report, bare, serve_bare_relay};
+use nexo_bench::options::{Flow, OutputOptions, Span, TargetOptions};
+use nexo_bench::{BenchReport, Endpoint, LoadReport, PrivateOptions, bare, serve_bare_relay};
 use tokio::net::TcpListener;
 
 async fn listen() -> (TcpListener, String) {
@@ -12,10 +12,10 @@ async fn listen() -> (TcpListener, String) {
     (listener, target)
 }
 
-async fn relay() -> Place {
+async fn relay() -> Endpoint {
     let (listener, target) = listen().await;
     tokio::spawn(serve_bare_relay(listener));
-    Place::at(target)
+    Endpoint::at(target)
 }
 
 fn span(millis: u64) -> Span {
@@ -27,12 +27,15 @@ fn options() -> PrivateOptions {
     PrivateOptions {
         connections: 20,
         span: span(700),
-        target: Target { shown: Shown { json: true, plot: None }, ..Target::default() },
+        target: TargetOptions {
+            output: OutputOptions { json: true, plot: None },
+            ..TargetOptions::default()
+        },
         ..PrivateOptions::default()
     }
 }
 
-fn assert_all_accounted_for(report: &Report) {
+fn assert_all_accounted_for(report: &LoadReport) {
     let counters = &report.load.counters;
     assert!(report.is_clean(), "{report}");
     assert!(counters.sent > 0, "{report}");
@@ -78,6 +81,6 @@ async fn a_second_run_may_follow_at_once_on_the_same_relay() {
 async fn nobody_there_is_an_error() {
     let (listener, target) = listen().await;
     drop(listener);
-    let error = bare(&options(), &Place::at(target)).await.unwrap_err();
+    let error = bare(&options(), &Endpoint::at(target)).await.unwrap_err();
     assert!(format!("{error:#}").contains("cannot connect"), "{error:#}");
 }

@@ -1,14 +1,16 @@
-//! A group on a server in the typed dialect that misbehaves as told: each fault must be found and
+//! A group on a server in the typed dialect with injected faults: each fault must be found and
 //! counted, and nothing else. Fails on wrong counts, never on time.
 
 mod typed_server;
 
 use std::time::Duration;
 
-use nexo_bench::options::{Flow, Online, Readers, Shown, Span, Target};
-use nexo_bench::{Counters, GroupOptions, Speech, group};
+use nexo_bench::options::{
+    FaultyReaderOptions, Flow, OnlineMembers, OutputOptions, Span, TargetOptions,
+};
+use nexo_bench::{Counters, DialectChoice, GroupOptions, group};
 use serde_json::{Value, json};
-use typed_server::{Manner, People, Speaker, serve};
+use typed_server::{Behaviour, Clients, Connection, serve};
 
 /// What is done to messages, by their number, for the last member alone. Everything else is done
 /// right.
@@ -23,8 +25,8 @@ struct Faults {
     closed: Option<u64>,
 }
 
-impl Manner for Faults {
-    fn hear(&self, people: &People, by: &mut Speaker, frame: &Value) {
+impl Behaviour for Faults {
+    fn handle(&self, clients: &Clients, by: &mut Connection, frame: &Value) {
         if frame["type"] != "GROUP_CHAT" {
             return;
         }
@@ -36,23 +38,23 @@ impl Manner for Faults {
         };
         let saved = json!({ "type": "ACK", "ackType": "saved", "clientMsgId": number,
             "msgSeq": seq.to_string() });
-        people.tell(&by.user, saved);
-        let mut others = people.names();
+        clients.send(&by.user, saved);
+        let mut others = clients.names();
         others.retain(|name| *name != by.user);
-        let victim = others.pop().expect("somebody hears");
+        let victim = others.pop().expect("a receiver");
         for other in others {
-            people.tell(&other, push(seq));
+            clients.send(&other, push(seq));
         }
         let is = |fault: Option<u64>| fault.is_some() && fault == number.parse().ok();
         let id = if is(self.id_repeated) { seq - 1 } else { seq };
         if is(self.closed) {
-            people.tell(&victim, Value::Null);
+            clients.send(&victim, Value::Null);
         } else if is(self.pushed_late) {
             by.held = Some(push(id));
         } else if !is(self.never_pushed) {
             let count = 1 + usize::from(is(self.pushed_twice));
-            (0..count).for_each(|_| people.tell(&victim, push(id)));
-            by.held.take().into_iter().for_each(|late| people.tell(&victim, late));
+            (0..count).for_each(|_| clients.send(&victim, push(id)));
+            by.held.take().into_iter().for_each(|late| clients.send(&victim, late));
         }
     }
 }
@@ -60,7 +62,10 @@ impl Manner for Faults {
 /// Four members online, one of whom says 20 messages: the same count on every machine.
 async fn counters_with(faults: Faults) -> Counters {
     let options = GroupOptions {
-        target: Target { shown: Shown { json: true, plot: None }, ..Target::default() },
+        target: TargetOptions {
+            output: OutputOptions { json: true, plot: None },
+            ..TargetOptions::default()
+        },
         span: Span {
             warmup: Duration::ZERO,
             duration: Duration::from_millis(200),
@@ -68,16 +73,16 @@ async fn counters_with(faults: Faults) -> Counters {
         },
         flow: Flow { rate: Some(100), ..Flow::default() },
         members: 6,
-        online: Online::Count(4),
+        online: OnlineMembers::Count(4),
         senders: 1,
-        dialect: Speech::Typed,
-        readers: Readers { slow_frames: 1, ..Readers::default() },
+        dialect: DialectChoice::Typed,
+        readers: FaultyReaderOptions { slow_frames: 1, ..FaultyReaderOptions::default() },
     };
     let report = group(&options, &serve(faults).await).await.expect("a report");
     report.load.counters
 }
 
-/// What a faultless server leads to: three hear each message.
+/// The counters of a faultless server: three members receive each message.
 fn faultless() -> Counters {
     Counters { sent: 20, saved: 20, pushed: 60, ..Counters::default() }
 }

@@ -1,14 +1,14 @@
-//! The generator against a server in the typed dialect that misbehaves as told: each fault must be
+//! The load generator against a server in the typed dialect with injected faults: each fault must be
 //! found and counted, and nothing else. Fails on wrong counts, never on time.
 
 mod typed_server;
 
 use std::time::Duration;
 
-use nexo_bench::options::{Flow, Shown, Span, Target};
+use nexo_bench::options::{Flow, OutputOptions, Span, TargetOptions};
 use nexo_bench::{Counters, PrivateOptions, private};
 use serde_json::{Value, json};
-use typed_server::{Manner, People, Speaker, serve};
+use typed_server::{Behaviour, Clients, Connection, serve};
 
 /// What is done to messages, by their number. Everything else is done right.
 #[derive(Clone, Copy, Default)]
@@ -21,38 +21,39 @@ struct Faults {
     never_answered: Option<u64>,
 }
 
-impl Manner for Faults {
-    fn hear(&self, people: &People, by: &mut Speaker, frame: &Value) {
+impl Behaviour for Faults {
+    fn handle(&self, clients: &Clients, by: &mut Connection, frame: &Value) {
         if frame["type"] == "ACK" {
             let id = frame["serverMsgId"].as_str().expect("an id");
             let seq = id.rsplit('-').next();
             let to = frame["to"].as_str().expect("a sender");
             let receipt = json!({ "type": "ACK", "ackType": "delivered", "msgSeq": seq });
-            return people.tell(to, receipt);
+            return clients.send(to, receipt);
         }
         let number = frame["clientMsgId"].as_str().expect("a number");
         let index = number.parse().ok();
         if index == self.refused {
             let reason = "RATE_LIMITED";
             let refusal = json!({ "type": "ERROR", "reason": reason, "clientMsgId": number });
-            return people.tell(&by.user, refusal);
+            return clients.send(&by.user, refusal);
         }
         by.seq += 1;
-        let place = by.seq.to_string();
+        let seq = by.seq.to_string();
         if index != self.never_answered {
-            let saved = json!({ "type": "ACK", "ackType": "saved", "clientMsgId": number, "msgSeq": place });
-            people.tell(&by.user, saved);
+            let saved =
+                json!({ "type": "ACK", "ackType": "saved", "clientMsgId": number, "msgSeq": seq });
+            clients.send(&by.user, saved);
         }
-        let push = json!({ "type": "SINGLE_CHAT", "clientMsgId": number, "msgSeq": place,
-            "serverMsgId": format!("{}-{place}", by.user), "body": frame["body"] });
-        self.push(people, frame["to"].as_str().expect("a receiver"), index, push, &mut by.held);
+        let push = json!({ "type": "SINGLE_CHAT", "clientMsgId": number, "msgSeq": seq,
+            "serverMsgId": format!("{}-{seq}", by.user), "body": frame["body"] });
+        self.push(clients, frame["to"].as_str().expect("a receiver"), index, push, &mut by.held);
     }
 }
 
 impl Faults {
     fn push(
         &self,
-        people: &People,
+        clients: &Clients,
         to: &str,
         index: Option<u64>,
         push: Value,
@@ -66,11 +67,11 @@ impl Faults {
             return;
         }
         if index == self.pushed_twice {
-            people.tell(to, push.clone());
+            clients.send(to, push.clone());
         }
-        people.tell(to, push);
+        clients.send(to, push);
         if let Some(late) = held.take() {
-            people.tell(to, late);
+            clients.send(to, late);
         }
     }
 }
@@ -85,7 +86,10 @@ async fn counters_with(faults: Faults) -> Counters {
             duration: Duration::from_millis(200),
             grace: Duration::from_secs(5),
         },
-        target: Target { shown: Shown { json: true, plot: None }, ..Target::default() },
+        target: TargetOptions {
+            output: OutputOptions { json: true, plot: None },
+            ..TargetOptions::default()
+        },
         ..PrivateOptions::default()
     };
     let report = private(&options, &serve(faults).await).await.expect("a report");

@@ -1,21 +1,19 @@
-//! What every bus keeps, as cases that run on each engine.
+//! The promises of every bus, as test cases that run on each engine.
 
 use std::sync::{Arc, Mutex};
 
-use nexo_chat::bus::{Bus, Listener, Place};
-use nexo_chat::command::{Event, Logins};
+use nexo_chat::bus::{Bus, Listener, Registration};
+use nexo_chat::event::{Event, Logins};
 use nexo_chat::ids::{ConnectionId, LoginId, Platform, UserId};
 use nexo_chat::{Boxed, Reason};
 
-/// A promise and the code that tries to catch it broken.
+/// A promise and the code that tries to break it.
 pub struct Case {
-    /// The promise, in words.
     pub name: &'static str,
-    /// Panics if the bus breaks it.
+    /// Panics if the bus breaks the promise.
     pub run: fn(Arc<dyn Bus>) -> Boxed<'static, ()>,
 }
 
-/// All of them.
 pub const CASES: &[Case] = &[
     Case { name: "a_claim_sees_the_claims_before_it", run: |bus| Box::pin(claims(bus)) },
     Case { name: "a_release_can_be_repeated", run: |bus| Box::pin(releases(bus)) },
@@ -30,8 +28,8 @@ fn user(id: &str) -> UserId {
     UserId::parse(id).expect("a good id")
 }
 
-fn place(id: &str, connection: u64) -> Place {
-    Place {
+fn registration(id: &str, connection: u64) -> Registration {
+    Registration {
         user: user(id),
         connection: ConnectionId(connection),
         login: LoginId([1; 16]),
@@ -44,28 +42,31 @@ fn ended(id: &str) -> Event {
 }
 
 async fn claims(bus: Arc<dyn Bus>) {
-    assert_eq!(bus.claim(place("alice", 1)).await, []);
-    assert_eq!(bus.claim(place("alice", 2)).await, [place("alice", 1)]);
-    assert_eq!(bus.claim(place("bob", 3)).await, []);
-    assert_eq!(bus.places(&user("alice")).await, [place("alice", 1), place("alice", 2)]);
+    assert_eq!(bus.register(registration("alice", 1)).await, []);
+    assert_eq!(bus.register(registration("alice", 2)).await, [registration("alice", 1)]);
+    assert_eq!(bus.register(registration("bob", 3)).await, []);
+    assert_eq!(
+        bus.registrations(&user("alice")).await,
+        [registration("alice", 1), registration("alice", 2)]
+    );
 }
 
 async fn releases(bus: Arc<dyn Bus>) {
-    bus.claim(place("alice", 1)).await;
-    bus.claim(place("alice", 2)).await;
-    bus.release(&user("alice"), ConnectionId(1));
-    bus.release(&user("alice"), ConnectionId(1));
-    bus.release(&user("carol"), ConnectionId(9));
-    assert_eq!(bus.places(&user("alice")).await, [place("alice", 2)]);
-    bus.release(&user("alice"), ConnectionId(2));
-    assert_eq!(bus.places(&user("alice")).await, []);
+    bus.register(registration("alice", 1)).await;
+    bus.register(registration("alice", 2)).await;
+    bus.unregister(&user("alice"), ConnectionId(1));
+    bus.unregister(&user("alice"), ConnectionId(1));
+    bus.unregister(&user("carol"), ConnectionId(9));
+    assert_eq!(bus.registrations(&user("alice")).await, [registration("alice", 2)]);
+    bus.unregister(&user("alice"), ConnectionId(2));
+    assert_eq!(bus.registrations(&user("alice")).await, []);
 }
 
 #[derive(Default)]
-struct Notebook(Mutex<Vec<String>>);
+struct RecordingListener(Mutex<Vec<String>>);
 
-impl Listener for Notebook {
-    fn hear(&self, event: &Event) {
+impl Listener for RecordingListener {
+    fn on_event(&self, event: &Event) {
         if let Event::Ended { user, .. } = event {
             self.0.lock().expect("not poisoned").push(user.to_string());
         }
@@ -73,12 +74,12 @@ impl Listener for Notebook {
 }
 
 async fn order(bus: Arc<dyn Bus>) {
-    let notebook = Arc::new(Notebook::default());
-    bus.subscribe(Arc::clone(&notebook) as Arc<dyn Listener>);
-    bus.claim(place("alice", 1)).await;
+    let received = Arc::new(RecordingListener::default());
+    bus.set_listener(Arc::clone(&received) as Arc<dyn Listener>);
+    bus.register(registration("alice", 1)).await;
     let names: Vec<String> = (0..100).map(|i| format!("u{i}")).collect();
     for name in &names {
         bus.publish(ended(name));
     }
-    assert_eq!(*notebook.0.lock().expect("not poisoned"), names);
+    assert_eq!(*received.0.lock().expect("not poisoned"), names);
 }

@@ -1,8 +1,8 @@
-//! Engines of `chat::Bus`. One node needs only [`Local`]; many find each other through [`Redis`].
+//! Engines of `chat::Bus`. One node needs only [`Local`]; many find each other through [`RedisBus`].
 
 pub mod conformance;
 mod local;
 mod redis;
 
-pub use local::Local;
-pub use redis::{Address, Addresses, Backoff, BadOptions, Link, Lot, NodeId, Redis, RedisOptions};
+pub use local::LocalBus;
+pub use redis::{RedisBus, RedisBusOptions};

@@ -1,79 +1,78 @@
-//! The bus of a single node: everybody concerned is here.
+//! The bus of a single node: every listener is here.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use nexo_chat::Boxed;
-use nexo_chat::bus::{Bus, Listener, Place};
-use nexo_chat::command::Event;
+use nexo_chat::bus::{Bus, Listener, Registration};
+use nexo_chat::event::Event;
 use nexo_chat::ids::{ConnectionId, ConversationId, UserId};
 
-/// Hands events straight to this node's listener, in the publisher's own thread: the listener only
-/// fills queues, so nobody waits.
+/// Calls this node's listener directly, in the publisher's thread: the listener only fills queues,
+/// so the publisher does not wait.
 #[derive(Default)]
-pub struct Local {
+pub struct LocalBus {
     listener: OnceLock<Arc<dyn Listener>>,
-    places: Mutex<HashMap<UserId, Vec<Place>>>,
+    registrations: Mutex<HashMap<UserId, Vec<Registration>>>,
 }
 
-impl Local {
-    /// A bus nobody listens to yet.
+impl LocalBus {
     pub fn new() -> Self {
         Self::default()
     }
 
-    fn places_now(&self) -> MutexGuard<'_, HashMap<UserId, Vec<Place>>> {
-        self.places.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, HashMap<UserId, Vec<Registration>>> {
+        self.registrations.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Bus for Local {
+impl Bus for LocalBus {
     fn publish(&self, event: Event) {
         if let Some(listener) = self.listener.get() {
-            listener.hear(&event);
+            listener.on_event(&event);
         }
     }
 
-    fn publish_all(&self, events: Vec<Event>) {
+    fn publish_all(&self, events: &[Event]) {
         if let Some(listener) = self.listener.get() {
-            listener.hear_all(&events);
+            listener.on_events(events);
         }
     }
 
-    fn subscribe(&self, listener: Arc<dyn Listener>) {
+    fn set_listener(&self, listener: Arc<dyn Listener>) {
         // A second listener would be a mistake in the wiring; the first one stays.
         let is_first = self.listener.set(listener).is_ok();
         debug_assert!(is_first, "one listener per node");
     }
 
-    fn claim(&self, place: Place) -> Boxed<'_, Vec<Place>> {
-        let mut places = self.places_now();
-        let mine = places.entry(place.user.clone()).or_default();
-        let before = mine.clone();
-        mine.push(place);
+    fn register(&self, registration: Registration) -> Boxed<'_, Vec<Registration>> {
+        let mut registrations = self.lock();
+        let own = registrations.entry(registration.user.clone()).or_default();
+        let before = own.clone();
+        own.push(registration);
         Box::pin(std::future::ready(before))
     }
 
-    fn release(&self, user: &UserId, connection: ConnectionId) {
-        let mut places = self.places_now();
-        if let Some(mine) = places.get_mut(user) {
-            mine.retain(|place| place.connection != connection);
-            if mine.is_empty() {
-                places.remove(user);
+    fn unregister(&self, user: &UserId, connection: ConnectionId) {
+        let mut registrations = self.lock();
+        if let Some(own) = registrations.get_mut(user) {
+            own.retain(|registration| registration.connection != connection);
+            if own.is_empty() {
+                registrations.remove(user);
             }
         }
     }
 
-    fn places(&self, user: &UserId) -> Boxed<'_, Vec<Place>> {
-        let mine = self.places_now().get(user).cloned().unwrap_or_default();
-        Box::pin(std::future::ready(mine))
+    fn registrations(&self, user: &UserId) -> Boxed<'_, Vec<Registration>> {
+        let own = self.lock().get(user).cloned().unwrap_or_default();
+        Box::pin(std::future::ready(own))
     }
 
-    fn tune_in(&self, _groups: Vec<ConversationId>) -> Boxed<'_, bool> {
-        Box::pin(std::future::ready(false)) // everything published is heard here
+    fn subscribe_groups(&self, _groups: Vec<ConversationId>) -> Boxed<'_, bool> {
+        Box::pin(std::future::ready(false)) // every event reaches this node anyway
     }
 
-    fn tune_out(&self, _group: &ConversationId) {}
+    fn unsubscribe_group(&self, _group: &ConversationId) {}
 
     fn health(&self) -> Result<(), String> {
         Ok(())

@@ -1,84 +1,82 @@
-//! What the domain needs to spread events. At most once, unordered between conversations, safe to
-//! repeat: a hint that is made good by pulling from the store.
+//! The contract for spreading events between nodes. Delivery is at most once, unordered between
+//! conversations, and may repeat: an event is a hint, and sessions make up for a lost one by
+//! reading from the store.
 
 use std::sync::Arc;
 
 use crate::Boxed;
 use serde::{Deserialize, Serialize};
 
-use crate::command::Event;
+use crate::event::Event;
 use crate::ids::{ConnectionId, ConversationId, LoginId, Platform, UserId};
 
-/// A socket that a user has somewhere.
+/// A socket of a user on some node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Place {
-    /// Whose.
+pub struct Registration {
     pub user: UserId,
-    /// Which socket.
     pub connection: ConnectionId,
-    /// Signed in how.
     pub login: LoginId,
-    /// On what device.
     pub platform: Platform,
 }
 
-/// Hears events on this node.
+/// Receives events on this node.
 pub trait Listener: Send + Sync {
     /// Must not block. Events of one conversation come in the order they were published.
-    fn hear(&self, event: &Event);
+    fn on_event(&self, event: &Event);
 
-    /// The same for many that happened together.
-    fn hear_all(&self, events: &[Event]) {
+    /// The same for many events that happened together.
+    fn on_events(&self, events: &[Event]) {
         for event in events {
-            self.hear(event);
+            self.on_event(event);
         }
     }
 
-    /// Events may have been missed: what is known from them has to be looked up again. Must not
+    /// Events may have been lost: sessions must read again what they know from events. Must not
     /// block.
-    fn lost(&self) {}
+    fn on_loss(&self) {}
 }
 
-/// Spreads events to the nodes that have listeners.
+/// Spreads events to this node's listener and to the other nodes that an event concerns.
 pub trait Bus: Send + Sync {
-    /// Tells everybody concerned, here and elsewhere. Never waits, never fails: what cannot be told
-    /// is dropped and counted.
+    /// Publishes an event here and to the other nodes it concerns. Never waits, never fails: an
+    /// event that cannot be sent is dropped and counted.
     fn publish(&self, event: Event);
 
-    /// The same for many that happened together, in their order.
-    fn publish_all(&self, events: Vec<Event>) {
+    /// The same for many events that happened together, in their order.
+    fn publish_all(&self, events: &[Event]) {
         for event in events {
-            self.publish(event);
+            self.publish(event.clone());
         }
     }
 
-    /// Names who hears on this node. Set once, before the first socket.
-    fn subscribe(&self, listener: Arc<dyn Listener>);
+    /// Sets this node's listener, once, before the first socket.
+    fn set_listener(&self, listener: Arc<dyn Listener>);
 
-    /// Notes that a user has a socket here and returns the places they had before, the oldest
-    /// first, in one act: of two claims at once, the later one sees the earlier.
-    fn claim(&self, place: Place) -> Boxed<'_, Vec<Place>>;
+    /// Registers a socket of a user on this node, and returns the registrations the user had
+    /// before, the oldest first. Both happen atomically: of two calls at once, the later one sees
+    /// the earlier.
+    fn register(&self, registration: Registration) -> Boxed<'_, Vec<Registration>>;
 
-    /// The socket is gone. Repeating it does nothing.
-    fn release(&self, user: &UserId, connection: ConnectionId);
+    /// Removes a registration. Repeating it does nothing.
+    fn unregister(&self, user: &UserId, connection: ConnectionId);
 
-    /// The places a user has now, the oldest first.
-    fn places(&self, user: &UserId) -> Boxed<'_, Vec<Place>>;
+    /// The registrations a user has now on all nodes, the oldest first.
+    fn registrations(&self, user: &UserId) -> Boxed<'_, Vec<Registration>>;
 
-    /// Somebody here hears these groups: what is published of them elsewhere reaches this node from
-    /// the moment this returns, or once others can be reached again. Tells whether it did not
-    /// before.
-    fn tune_in(&self, groups: Vec<ConversationId>) -> Boxed<'_, bool>;
+    /// Subscribes this node to groups: events of them that other nodes publish reach this node from
+    /// the moment this returns, or, while the bus is down, once it is back. Returns whether the
+    /// node was not subscribed to one of them before.
+    fn subscribe_groups(&self, groups: Vec<ConversationId>) -> Boxed<'_, bool>;
 
-    /// Nobody here hears this group any more.
-    fn tune_out(&self, group: &ConversationId);
+    /// Ends this node's subscription to a group.
+    fn unsubscribe_group(&self, group: &ConversationId);
 
-    /// Whether there may be other nodes at all.
+    /// Whether there may be other nodes.
     fn is_shared(&self) -> bool {
         false
     }
 
-    /// Why other nodes cannot be reached now, or `Ok`. What is published meanwhile is heard here
+    /// Why other nodes cannot be reached now, or `Ok`. Events published meanwhile reach this node
     /// only.
     fn health(&self) -> Result<(), String>;
 }

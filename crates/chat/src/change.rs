@@ -1,92 +1,67 @@
-//! What happens to what is stored, and what everybody is told.
-
-use std::sync::Arc;
+//! Changes to what is stored: recalls and everything that happens to a group.
 
 use serde::{Deserialize, Serialize};
 
-use crate::ids::{ConnectionId, ConversationId, MessageId, Millis, Seq, UserId};
-use crate::membership::{GroupChange, JoinRequest, MemberProfileChange, Role};
-use crate::model::Message;
-use crate::standing::Settings;
+use crate::ids::{ConversationId, MessageId, Millis, Seq, UserId};
+use crate::membership::{GroupChange, MemberProfileChange, Role};
 
-/// What happened to something stored: an event with a place of its own in the conversation's second
-/// sequence, so that a device that was away learns of it.
+/// A change with a seq of its own in the conversation's second sequence, so that a device that was
+/// offline can fetch it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Change {
-    /// Where.
     pub conversation: ConversationId,
-    /// Its place among the changes: 1, 2, 3 … without a hole.
+    /// 1, 2, 3 … without gaps, independent of the messages' seqs.
     pub seq: Seq,
-    /// Whose doing.
+    /// The user who made the change.
     pub by: UserId,
-    /// When.
     pub at: Millis,
-    /// What.
     pub kind: ChangeKind,
 }
 
 /// The kinds of change.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ChangeKind {
-    /// A message was taken back.
     Recalled {
-        /// Which.
         message: MessageId,
-        /// Its place.
         seq: Seq,
-        /// Who had said it.
         sender: UserId,
     },
-    /// People came into the group.
     Joined {
-        /// Who.
         users: Vec<UserId>,
-        /// The first message they see.
+        /// The first message that they may see.
         from: Seq,
     },
-    /// Somebody left.
     Left,
-    /// Somebody was put out.
     Kicked {
-        /// Who.
         user: UserId,
     },
-    /// Somebody has another role.
     Role {
-        /// Who.
         user: UserId,
-        /// Which.
         role: Role,
     },
-    /// The group has another owner; the old one is a member.
+    /// The ownership was transferred; the former owner is a plain member.
     Owner {
-        /// Who.
         user: UserId,
     },
-    /// The group's profile or its ways changed.
     Updated(GroupChange),
-    /// Somebody may not speak for a while, or may again.
     Muted {
-        /// Who.
         user: UserId,
-        /// Until when; zero is not at all.
+        /// Zero unmutes.
         until: Millis,
     },
-    /// Only owner and admins may speak, or everybody may again.
+    /// Only the owner and admins may post, or everyone again.
     AllMuted {
-        /// Which.
         on: bool,
     },
     /// The group ended; its messages stay.
     Dissolved,
     /// The group ended, and its profile is gone.
     Dismissed,
-    /// A member wants to be seen otherwise in the group.
     MemberUpdated(MemberProfileChange),
 }
 
 impl Change {
-    /// Whether it is somebody's own doing, or happens to them.
+    /// Whether the user made the change or is affected by it.
     pub fn is_about(&self, user: &UserId) -> bool {
         self.by == *user
             || match &self.kind {
@@ -103,57 +78,4 @@ impl Change {
                 | ChangeKind::MemberUpdated(_) => false,
             }
     }
-}
-
-/// What became durable, and the socket it came through, which gets an ACK instead of a push.
-#[derive(Clone, Debug)]
-pub enum Kept {
-    /// A new message.
-    Message {
-        /// The message.
-        message: Arc<Message>,
-        /// The socket that sent it.
-        origin: Option<ConnectionId>,
-        /// How many members its group has; zero between two people.
-        members: u32,
-        /// The newest change of its conversation when it was stored: whoever knows fewer is
-        /// behind, and may not know who hears it.
-        change_seq: Seq,
-    },
-    /// A change.
-    Change {
-        /// The change.
-        change: Arc<Change>,
-        /// The socket that asked for it.
-        origin: Option<ConnectionId>,
-        /// How many members its group has; zero between two people.
-        members: u32,
-    },
-    /// Somebody wants to come into a group.
-    Asked {
-        /// Who, and where.
-        request: JoinRequest,
-        /// Those who decide.
-        to: Vec<UserId>,
-    },
-    /// Somebody was let in, or not.
-    Answered {
-        /// Who, and where.
-        request: JoinRequest,
-        /// Which.
-        accepted: bool,
-        /// Who decided.
-        by: UserId,
-        /// When.
-        at: Millis,
-    },
-    /// Somebody chose what they want to hear.
-    Chose {
-        /// Who.
-        user: UserId,
-        /// Of which conversation.
-        conversation: ConversationId,
-        /// What.
-        settings: Settings,
-    },
 }

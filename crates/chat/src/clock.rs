@@ -1,18 +1,16 @@
-//! Time and randomness are given, so that a test or a simulation owns them.
+//! Time and randomness are injected, so that tests control them.
 
 use crate::ids::Millis;
 
-/// Tells the time.
 pub trait Clock: Send + Sync {
-    /// Now, by this server's clock. May jump either way; nothing durable depends on its order.
+    /// Wall-clock time. It may jump either way; nothing durable depends on its order.
     fn now(&self) -> Millis;
 
-    /// Milliseconds that only ever grow, for measuring how long something lasts.
+    /// Monotonic time, for measuring durations.
     fn ticks(&self) -> Millis;
 }
 
-/// Throws unpredictable bytes: for tokens and ids nobody may guess.
-pub trait Dice: Send + Sync {
-    /// Fills the whole slice.
+/// A cryptographic random generator, for tokens and ids that must not be guessable.
+pub trait Rng: Send + Sync {
     fn fill(&self, bytes: &mut [u8]);
 }

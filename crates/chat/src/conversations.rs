@@ -1,72 +1,59 @@
-//! The list of conversations: what is in it, in which order, and what its owner chose.
+//! The list of conversations, and a member's settings of a conversation.
 
 use std::sync::Arc;
 
 use crate::chat::Chat;
 use crate::group::{self, group_of};
 use crate::ids::{ConversationId, Millis, Seq, UserId};
-use crate::membership::{Group, GroupAct, GroupProfile};
-use crate::model::{Caller, Cursors, Hiding, Message, Profile, Settings, SettingsChange, Standing};
-use crate::policy::account::good_extra;
-use crate::policy::group::may_look;
-use crate::read::{self, Listed, message_at};
+use crate::membership::{Group, GroupAction, GroupProfile};
+use crate::model::{
+    Caller, Cursors, HiddenChange, Message, Profile, Settings, SettingsChange, Standing,
+};
+use crate::policy::account::check_extra;
+use crate::policy::group::may_view;
+use crate::read::{self, Page, message_at};
 use crate::reason::{Error, Reason};
 
-/// Mentions counted at most.
+/// Unread mentions are counted up to this number.
 const MENTIONS_COUNTED: usize = 1000;
 
-/// A line of the conversation list.
+/// An entry of the conversation list.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Line {
-    /// Where the caller stands.
+pub struct ConversationSummary {
+    /// The caller's standing.
     pub standing: Standing,
-    /// With whom.
-    pub with: With,
-    /// Unread messages that speak to the caller in particular.
+    pub with: Counterpart,
+    /// Unread messages that mention the caller or reply to them.
     pub mentions: u64,
-    /// The newest message the caller may see.
+    /// The newest message that the caller may see.
     pub last_message: Option<Arc<Message>>,
 }
 
-/// With whom a conversation is.
+/// The other side of a conversation.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum With {
-    /// One person.
-    Peer {
-        /// Who.
-        user: UserId,
-        /// How they are seen.
-        profile: Profile,
-        /// How far they have received and read.
-        cursors: Cursors,
-    },
-    /// A group.
+pub enum Counterpart {
+    Peer { user: UserId, profile: Profile, cursors: Cursors },
     Group(Arc<Group>),
 }
 
-/// Where a page of the list begins: after this line.
+/// The entry after which a page of the list begins.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct After {
-    /// Whether it was pinned; looked up if it is not told.
+pub struct ListCursor {
+    /// Whether it was pinned; looked up if absent.
     pub pinned: Option<bool>,
-    /// When something last happened there.
+    /// [`Standing::updated_at`] of the entry.
     pub updated_at: Millis,
-    /// Which.
     pub conversation: ConversationId,
 }
 
-/// Which conversations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Which {
-    /// All.
+pub enum ListFilter {
     All,
-    /// Those with one person.
     Private,
-    /// Those of groups.
     Groups,
 }
 
-impl Which {
+impl ListFilter {
     fn includes(self, conversation: &ConversationId) -> bool {
         match self {
             Self::All => true,
@@ -76,43 +63,47 @@ impl Which {
     }
 }
 
-/// The caller's conversations: the pinned ones first, then the latest. Also where the next page
-/// begins. What has ended is not among them, nor what they hid and nobody spoke in since.
+/// The caller's listed conversations, pinned ones first, then by latest activity; and the cursor of the
+/// next page.
 pub async fn list(
     chat: &Chat,
     caller: &Caller,
-    which: Which,
-    after: Option<After>,
+    which: ListFilter,
+    after: Option<ListCursor>,
     limit: usize,
-) -> Result<(Listed<Line>, Option<After>), Error> {
+) -> Result<(Page<ConversationSummary>, Option<ListCursor>), Error> {
     let mut standings = chat.store.standings(&caller.user, None, usize::MAX).await?;
     standings.retain(|standing| which.includes(&standing.conversation));
-    let place = |standing: &Standing| {
+    let sort_key = |standing: &Standing| {
         (standing.settings.pinned, standing.updated_at(), standing.conversation.clone())
     };
     if let Some(after) = after {
         let known = standings.iter().find(|it| it.conversation == after.conversation);
         let pinned = after.pinned.or(known.map(|it| it.settings.pinned)).unwrap_or_default();
         let after = (pinned, after.updated_at, after.conversation);
-        standings.retain(|standing| place(standing) < after);
+        standings.retain(|standing| sort_key(standing) < after);
     }
     standings.retain(Standing::is_listed);
-    standings.sort_by_cached_key(|standing| std::cmp::Reverse(place(standing)));
-    let page = Listed::cut(standings, limit);
-    let next = page.items.last().filter(|_| page.has_more).map(|last| After {
+    standings.sort_by_cached_key(|standing| std::cmp::Reverse(sort_key(standing)));
+    let page = Page::cut(standings, limit);
+    let next = page.items.last().filter(|_| page.has_more).map(|last| ListCursor {
         pinned: Some(last.settings.pinned),
         updated_at: last.updated_at(),
         conversation: last.conversation.clone(),
     });
     let mut items = Vec::with_capacity(page.items.len());
     for standing in page.items {
-        items.extend(line(chat, caller, standing).await?);
+        items.extend(summarize(chat, caller, standing).await?);
     }
-    Ok((Listed { items, has_more: page.has_more }, next))
+    Ok((Page { items, has_more: page.has_more }, next))
 }
 
-/// A conversation as a line of the list.
-pub async fn line(chat: &Chat, caller: &Caller, standing: Standing) -> Result<Option<Line>, Error> {
+/// A conversation as an entry of the list; `None` if its group does not exist.
+pub async fn summarize(
+    chat: &Chat,
+    caller: &Caller,
+    standing: Standing,
+) -> Result<Option<ConversationSummary>, Error> {
     let conversation = &standing.conversation;
     let with = match conversation.peer_of(&caller.user) {
         Some(user) => {
@@ -120,11 +111,11 @@ pub async fn line(chat: &Chat, caller: &Caller, standing: Standing) -> Result<Op
             let cursors = theirs.map(|theirs| theirs.cursors).unwrap_or_default();
             let account = chat.store.user(&user).await?;
             let profile = account.map(|account| account.profile.clone()).unwrap_or_default();
-            With::Peer { user, profile, cursors }
+            Counterpart::Peer { user, profile, cursors }
         }
         None => match group_of(chat, &standing).await? {
-            Some(group) if knows(&group, &standing) => With::Group(group),
-            Some(group) => With::Group(Arc::new(without_profile(&group))),
+            Some(group) if may_view_profile(&group, &standing) => Counterpart::Group(group),
+            Some(group) => Counterpart::Group(Arc::new(without_profile(&group))),
             None => return Ok(None),
         },
     };
@@ -134,96 +125,132 @@ pub async fn line(chat: &Chat, caller: &Caller, standing: Standing) -> Result<Op
     } else {
         None
     };
-    let mentions = mention_unread(chat, caller, &standing).await?;
-    Ok(Some(Line { standing, with, mentions, last_message }))
+    let mentions = unread_mentions(chat, caller, &standing).await?;
+    Ok(Some(ConversationSummary { standing, with, mentions, last_message }))
 }
 
-/// Whether somebody may know how a group is seen: whoever may look, and whoever was in it when it
-/// ended.
-fn knows(group: &Group, standing: &Standing) -> bool {
-    let end = group.ended.map(|ended| ended.edge);
+/// Whether a member may see the group's profile: current members, members when it ended, and anyone if
+/// the group is not by invitation only.
+fn may_view_profile(group: &Group, standing: &Standing) -> bool {
+    let end = group.ended.map(|ended| ended.window_end);
     let was_there = end.is_some() && standing.window.end == end;
-    was_there || may_look(Some(group), standing.is_active()).is_ok()
+    was_there || may_view(Some(group), standing.is_active()).is_ok()
 }
 
-/// A group as somebody sees it who may not look at it any more: that it was there.
+/// The group as a former member sees it who may not view its profile any more.
 fn without_profile(group: &Group) -> Group {
     Group { profile: GroupProfile::default(), members: 0, ..group.clone() }
 }
 
-/// How many unread messages speak to the caller in particular.
-async fn mention_unread(chat: &Chat, caller: &Caller, standing: &Standing) -> Result<u64, Error> {
+/// How many unread messages mention the caller or reply to them.
+async fn unread_mentions(chat: &Chat, caller: &Caller, standing: &Standing) -> Result<u64, Error> {
     if standing.unread() == 0 {
         return Ok(0);
     }
-    let range = standing.read_from().next()..=standing.visible_max();
+    let range = standing.read_up_to().next()..=standing.visible_max();
     let conversation = &standing.conversation;
     let found = chat.store.mentions(&caller.user, conversation, range, MENTIONS_COUNTED).await?;
     Ok(found.len() as u64)
 }
 
-/// Changes what the caller chose for a conversation.
-pub async fn choose(
+/// One conversation of the caller as an entry of the list. With anyone the caller could send to it is found
+/// before the first message, with the settings that they have chosen or would change.
+pub async fn info(
+    chat: &Chat,
+    caller: &Caller,
+    conversation: &ConversationId,
+) -> Result<ConversationSummary, Error> {
+    let known = chat.store.standing(&caller.user, conversation).await?;
+    if known.is_none() {
+        require_peer(chat, caller, conversation).await?;
+    }
+    let standing = known.unwrap_or_else(|| Standing::before_first_message(conversation.clone()));
+    Ok(summarize(chat, caller, standing).await?.ok_or(Reason::ConversationNotFound)?)
+}
+
+/// Changes the caller's settings of a conversation. In private they can be chosen before the first message,
+/// for anyone the caller could send to.
+pub async fn update_settings(
     chat: &Chat,
     caller: &Caller,
     conversation: &ConversationId,
     mut change: SettingsChange,
 ) -> Result<Settings, Error> {
-    if !chat.sends.take(caller.user.clone(), chat.clock.ticks()) {
+    if !chat.send_throttle.take(caller.user.clone(), chat.clock.ticks()) {
         return Err(Reason::TooManyRequests.into()); // it costs what a send costs
     }
-    good_extra(change.extra.as_deref().unwrap_or_default())?;
-    // A mark that does not hide any more is not carried on: devices go by whether there is one.
-    let standing = read::standing(chat, caller, conversation).await?;
-    if change.hiding.is_none() && standing.settings.hidden.is_some() && !standing.is_hidden() {
-        change.hiding = Some(Hiding::Show);
+    check_extra(change.extra.as_deref().unwrap_or_default())?;
+    match chat.store.standing(&caller.user, conversation).await? {
+        // Clear a hidden mark that a newer message has overtaken: clients only look at whether there is one.
+        Some(standing) => {
+            let is_overtaken = standing.settings.hidden.is_some() && !standing.is_hidden();
+            if change.hidden.is_none() && is_overtaken {
+                change.hidden = Some(HiddenChange::Show);
+            }
+        }
+        None => require_peer(chat, caller, conversation).await?,
     }
     let settings = chat.store.update_settings(&caller.user, conversation, change).await?;
     Ok(settings.ok_or(Reason::ConversationNotFound)?)
 }
 
-/// Takes a conversation out of the caller's list until something is said there that they can see.
-/// Whatever it is: private, of a group, left, ended. It is still there to be read. Whoever says how
-/// far they have seen it hides no message that came meanwhile.
+/// Fails unless it is a private conversation of the caller with someone who has an account. The system user
+/// has none, so nobody can send to it either.
+async fn require_peer(
+    chat: &Chat,
+    caller: &Caller,
+    conversation: &ConversationId,
+) -> Result<(), Error> {
+    let peer = conversation.peer_of(&caller.user).ok_or(Reason::ConversationNotFound)?;
+    if chat.store.user_exists(&peer).await? {
+        Ok(())
+    } else {
+        Err(Reason::ConversationNotFound.into())
+    }
+}
+
+/// Hides a conversation of any kind from the caller's list until a visible message comes. It can still be
+/// read. With `seen`, messages after that seq are not hidden: they came while the client sent the request.
 pub async fn hide(
     chat: &Chat,
     caller: &Caller,
     conversation: &ConversationId,
     seen: Option<Seq>,
 ) -> Result<(), Error> {
-    let mut hidden = read::standing(chat, caller, conversation).await?.hidden_now();
+    let mut hidden = read::standing(chat, caller, conversation).await?.hidden_mark();
     hidden.seq = seen.unwrap_or(hidden.seq).min(hidden.seq);
-    put_in_list(chat, caller, conversation, Hiding::Hide(hidden)).await
+    set_hidden(chat, caller, conversation, HiddenChange::Hide(hidden)).await
 }
 
-/// Puts a hidden conversation back into the caller's list.
+/// Shows a hidden conversation in the caller's list again.
 pub async fn show(
     chat: &Chat,
     caller: &Caller,
     conversation: &ConversationId,
 ) -> Result<(), Error> {
-    put_in_list(chat, caller, conversation, Hiding::Show).await
+    read::standing(chat, caller, conversation).await?;
+    set_hidden(chat, caller, conversation, HiddenChange::Show).await
 }
 
-async fn put_in_list(
+async fn set_hidden(
     chat: &Chat,
     caller: &Caller,
     conversation: &ConversationId,
-    hiding: Hiding,
+    hiding: HiddenChange,
 ) -> Result<(), Error> {
-    let change = SettingsChange { hiding: Some(hiding), ..SettingsChange::default() };
-    choose(chat, caller, conversation, change).await?;
+    let change = SettingsChange { hidden: Some(hiding), ..SettingsChange::default() };
+    update_settings(chat, caller, conversation, change).await?;
     Ok(())
 }
 
-/// Deletes a conversation: that of a group by its owner, which ends the
-/// group and keeps what was said; a private one by nobody.
+/// Deletes a group's conversation: its owner dissolves the group, and its messages stay. Private
+/// conversations cannot be deleted.
 pub async fn delete(
     chat: &Chat,
     caller: &Caller,
     conversation: &ConversationId,
 ) -> Result<(), Error> {
     let group = conversation.group().ok_or(Reason::CannotDeletePrivate)?;
-    group::act(chat, caller, &group, GroupAct::Dissolve).await?;
+    group::apply(chat, caller, &group, GroupAction::Dissolve).await?;
     Ok(())
 }

@@ -1,42 +1,42 @@
-//! Which devices of a user may be there at once.
+//! Enforces how many devices of a user may be connected at once.
 
-use crate::auth::{end, live_login};
-use crate::bus::Place;
+use crate::auth::{active_login, publish_logins_ended};
+use crate::bus::Registration;
 use crate::chat::Chat;
-use crate::command::{Event, Logins};
+use crate::event::{Event, Logins};
 use crate::ids::{ConnectionId, LoginId, Millis};
 use crate::model::{Caller, Login};
 use crate::policy::session;
 use crate::reason::{Error, Reason};
 use crate::rules::SessionPolicy;
 
-/// Takes a place for a socket: whoever the session policy excludes gives way, the older sign-in to
-/// the newer. The socket must already be reachable by events, so that an end that comes meanwhile
-/// finds it; one that came just before is found here.
-pub async fn enter(chat: &Chat, caller: &Caller, connection: ConnectionId) -> Result<(), Error> {
-    let place = place_of(caller, connection);
-    let others = chat.bus.claim(place.clone()).await;
-    let entered = settle(chat, caller, &place, &others).await;
-    if entered.is_err() {
-        chat.bus.release(&caller.user, connection);
+/// Registers a socket and closes those that the session policy excludes: a newer sign-in wins over an
+/// older one. The socket must already receive events, so that an end of its sign-in that is published
+/// from now on reaches it; an end just before is found here.
+pub async fn connect(chat: &Chat, caller: &Caller, connection: ConnectionId) -> Result<(), Error> {
+    let registration = registration_of(caller, connection);
+    let others = chat.bus.register(registration.clone()).await;
+    let connected = enforce_session_policy(chat, caller, &registration, &others).await;
+    if connected.is_err() {
+        chat.bus.unregister(&caller.user, connection);
     }
-    entered
+    connected
 }
 
-async fn settle(
+async fn enforce_session_policy(
     chat: &Chat,
     caller: &Caller,
-    place: &Place,
-    others: &[Place],
+    registration: &Registration,
+    others: &[Registration],
 ) -> Result<(), Error> {
-    live_login(chat, caller.login).await?;
-    let going = session::who_gives_way(&chat.rules, place, others)?;
-    let ended = end_older(chat, caller.login, caller.signed_in_at, place).await?;
-    let (same, rest): (Vec<&Place>, Vec<&Place>) =
-        going.into_iter().partition(|other| other.login == caller.login);
+    active_login(chat, caller.login).await?;
+    let closing = session::connections_to_close(&chat.rules, registration, others)?;
+    let ended = end_older_logins(chat, caller.login, caller.signed_in_at, registration).await?;
+    let (same, rest): (Vec<&Registration>, Vec<&Registration>) =
+        closing.into_iter().partition(|other| other.login == caller.login);
     for other in rest.iter().filter(|other| !ended.contains(&other.login)) {
-        // Either it ended before and its socket is just closing, or it is newer than this one.
-        if live_login(chat, other.login).await.is_ok() {
+        // Either its sign-in has ended and its socket is about to close, or it is newer than this one.
+        if active_login(chat, other.login).await.is_ok() {
             return Err(Reason::Kicked.into());
         }
     }
@@ -48,53 +48,64 @@ async fn settle(
     Ok(())
 }
 
-/// Ends the older sign-ins that a newcomer excludes, connected or not.
-async fn end_older(
+/// Ends the older sign-ins that a new one excludes, connected or not.
+async fn end_older_logins(
     chat: &Chat,
     login: LoginId,
     since: Millis,
-    place: &Place,
+    registration: &Registration,
 ) -> Result<Vec<LoginId>, Error> {
     let policy = chat.rules.session_policy;
     if policy == SessionPolicy::Multi {
         return Ok(Vec::new());
     }
-    let newcomer = place.clone();
+    let newcomer = registration.clone();
     let which = move |other: &Login| {
-        let its_place = Place { platform: other.platform, login: other.id, ..newcomer.clone() };
+        let other_registration =
+            Registration { platform: other.platform, login: other.id, ..newcomer.clone() };
         (other.created_at, other.id) < (since, login)
-            && session::excludes(policy, &newcomer, &its_place)
+            && session::excludes(policy, &newcomer, &other_registration)
     };
-    let ended = chat.store.end_logins(&place.user, Box::new(which)).await?;
+    let ended = chat.store.end_logins(&registration.user, Box::new(which)).await?;
     if !ended.is_empty() {
-        end(chat, &place.user, Logins::These(ended.clone()), Reason::Kicked);
+        publish_logins_ended(
+            chat,
+            &registration.user,
+            Logins::These(ended.clone()),
+            Reason::Kicked,
+        );
     }
     Ok(ended)
 }
 
-/// A new sign-in ends the connected ones it excludes at once, before its own socket comes.
-pub(crate) async fn close_excluded(chat: &Chat, login: &Login) -> Result<(), Error> {
-    let newcomer = Place {
+/// Ends the connected sign-ins that a new one excludes, at once rather than when its socket connects.
+pub(crate) async fn end_excluded_logins(chat: &Chat, login: &Login) -> Result<(), Error> {
+    let newcomer = Registration {
         user: login.user.clone(),
         connection: ConnectionId(0),
         login: login.id,
         platform: login.platform,
     };
     let policy = chat.rules.session_policy;
-    let places = chat.bus.places(&login.user).await;
-    if places.iter().any(|place| session::excludes(policy, &newcomer, place)) {
-        end_older(chat, login.id, login.created_at, &newcomer).await?;
+    let registrations = chat.bus.registrations(&login.user).await;
+    if registrations.iter().any(|registration| session::excludes(policy, &newcomer, registration)) {
+        end_older_logins(chat, login.id, login.created_at, &newcomer).await?;
     }
     Ok(())
 }
 
-/// Gives a socket's place back.
-pub fn leave(chat: &Chat, caller: &Caller, connection: ConnectionId) {
-    chat.bus.release(&caller.user, connection);
-    // Taken by the store when it is called; nobody waits for it.
-    drop(chat.store.seen(&caller.user, chat.clock.now()));
+/// Removes a socket's registration and records when the user was last seen.
+pub fn disconnect(chat: &Chat, caller: &Caller, connection: ConnectionId) {
+    chat.bus.unregister(&caller.user, connection);
+    // The store queues the write when called; the future need not be awaited.
+    drop(chat.store.record_seen(&caller.user, chat.clock.now()));
 }
 
-fn place_of(caller: &Caller, connection: ConnectionId) -> Place {
-    Place { user: caller.user.clone(), connection, login: caller.login, platform: caller.platform }
+fn registration_of(caller: &Caller, connection: ConnectionId) -> Registration {
+    Registration {
+        user: caller.user.clone(),
+        connection,
+        login: caller.login,
+        platform: caller.platform,
+    }
 }

@@ -1,112 +1,113 @@
-//! Groups: made, joined, led and ended. The rules are in [`crate::policy::group`] and are asked
-//! inside the store's atomic act; here are the facts they cannot see and the words that go round.
+//! Creating, changing and reading groups. The rules are in [`crate::policy::group`] and run inside the store's
+//! transaction; this module resolves user ids, limits rates and hides groups from outsiders.
 
 use std::sync::Arc;
 
 use crate::chat::Chat;
 use crate::ids::{ConversationId, GroupId, UserId};
 use crate::membership::{
-    Group, GroupAct, GroupChange, GroupFacts, GroupMember, GroupProfile, History, JoinCode,
-    JoinRequest, Joining, MemberProfileChange, NewGroup, Role,
+    Group, GroupAction, GroupChange, GroupFacts, GroupMember, GroupProfile, HistoryPolicy,
+    JoinCode, JoinPolicy, JoinRequest, MemberProfileChange, NewGroup, Role,
 };
 use crate::model::{Caller, Standing};
-use crate::people;
-use crate::policy::group::{NAME_CHARS_MAX, decide, may_look};
+use crate::policy::group::{NAME_CHARS_MAX, decide, may_view};
 use crate::policy::name;
-use crate::read::Listed;
-use crate::reason::{Error, Reason};
-use crate::store::{About, Asker, Decided};
+use crate::read::Page;
+use crate::reason::{DetailedReason, Error, Reason};
+use crate::store::{Actor, GroupFactsQuery, GroupOutcome};
+use crate::user_lookup;
 
-/// People of one request that cost as much as one send.
+/// Users named in one request that cost as much as one send.
 const USERS_PER_TOKEN: usize = 10;
 
-/// What a new group is to be.
+/// A request to create a group.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Wanted {
-    /// How it is seen.
+pub struct NewGroupRequest {
     pub profile: GroupProfile,
-    /// How one comes in.
-    pub joining: Joining,
-    /// What newcomers see.
-    pub history: History,
-    /// Who is in it from the start, beside the caller.
+    pub joining: JoinPolicy,
+    pub history: HistoryPolicy,
+    /// Initial members besides the caller.
     pub members: Vec<UserId>,
-    /// How many people it needs.
-    pub least: usize,
+    /// Fewer members than this are refused.
+    pub members_min: usize,
 }
 
-/// Makes a group.
-pub async fn create(chat: &Chat, caller: &Caller, wanted: Wanted) -> Result<Arc<Group>, Error> {
+pub async fn create(
+    chat: &Chat,
+    caller: &Caller,
+    request: NewGroupRequest,
+) -> Result<Arc<Group>, Error> {
     let mut bytes = [0; 16];
-    chat.dice.fill(&mut bytes);
-    let Wanted { profile, joining, history, members, least } = wanted;
-    let code = draw_code(chat);
-    let new = NewGroup { profile, joining, history, members, least, code };
-    let made = act(chat, caller, &GroupId::random(bytes), GroupAct::Create(new)).await?;
-    Ok(made.group)
+    chat.rng.fill(&mut bytes);
+    let NewGroupRequest { profile, joining, history, members, members_min } = request;
+    let code = generate_join_code(chat);
+    let new = NewGroup { profile, joining, history, members, members_min, code };
+    let created = apply(chat, caller, &GroupId::random(bytes), GroupAction::Create(new)).await?;
+    Ok(created.group)
 }
 
-/// A code that leads to one group, we hope; the store knows.
-pub fn draw_code(chat: &Chat) -> JoinCode {
+/// A random join code. The store checks that no other group has it.
+pub fn generate_join_code(chat: &Chat) -> JoinCode {
     let mut bytes = [0; 8];
-    chat.dice.fill(&mut bytes);
+    chat.rng.fill(&mut bytes);
     JoinCode::random(bytes)
 }
 
-/// Does something to a group.
-pub async fn act(
+pub async fn apply(
     chat: &Chat,
     caller: &Caller,
     id: &GroupId,
-    mut act: GroupAct,
-) -> Result<Decided, Error> {
-    // One costs what a send costs, and many people more.
-    let cost = 1 + act.users().len() / USERS_PER_TOKEN;
-    if !chat.sends.take_many(caller.user.clone(), cost, chat.clock.ticks()) {
+    mut action: GroupAction,
+) -> Result<GroupOutcome, Error> {
+    // An action costs what a send costs, and more if it names many users.
+    let cost = 1 + action.users().len() / USERS_PER_TOKEN;
+    if !chat.send_throttle.take_many(caller.user.clone(), cost, chat.clock.ticks()) {
         return Err(Reason::TooManyRequests.into());
     }
-    if act.users().len() > chat.rules.groups.batch_max {
+    if action.users().len() > chat.rules.groups.batch_max {
         return Err(Reason::TooManyUsers.into());
     }
-    if let GroupAct::Invite(_) = &act {
-        // Not worth looking for all those people if the caller is not in.
+    if let GroupAction::Invite(_) = &action {
+        // Checked early: looking up many users is wasted if the caller is not a member.
         chat.store.group(id).await?.ok_or(Reason::GroupNotFound)?;
-        must_be_in(chat, id, &caller.user).await?;
+        require_member(chat, id, &caller.user).await?;
     }
-    tidy_name(&mut act);
-    let brings_people = matches!(act, GroupAct::Create(_) | GroupAct::Invite(_));
-    for user in act.users_mut() {
-        match people::known(chat, user).await? {
+    normalize_name(&mut action);
+    let adds_members = matches!(action, GroupAction::Create(_) | GroupAction::Invite(_));
+    for user in action.users_mut() {
+        match user_lookup::find_id(chat, user).await? {
             Some(id) => *user = id,
-            None if brings_people => return Err(Reason::UserNotFound.into()),
-            None => {} // whoever is in the group has an account
+            None if adds_members => {
+                return Err(DetailedReason::new(Reason::UserNotFound, user.as_str()).into());
+            }
+            None => {} // the policy refuses: only users with an account are members
         }
     }
     let now = chat.clock.now();
-    let asker = Asker { user: caller.user.clone(), at: now, origin: caller.connection };
-    let about = About { users: act.users().to_vec(), code: act.code().cloned() };
+    let actor = Actor { user: caller.user.clone(), at: now, origin: caller.connection };
+    let query = GroupFactsQuery { users: action.users().to_vec(), code: action.code().cloned() };
     let rules = chat.rules.groups;
     let (by, group) = (caller.user.clone(), id.clone());
-    let deciding =
-        Box::new(move |facts: &GroupFacts| decide(&rules, facts, &group, &by, &act, now));
-    // What comes of it is announced by the store, changes and wishes alike.
-    Ok(chat.store.change_group(id, asker, about, deciding).await??)
+    let decide_group =
+        Box::new(move |facts: &GroupFacts| decide(&rules, facts, &group, &by, &action, now));
+    // The store publishes the resulting changes and requests to join.
+    Ok(chat.store.change_group(id, actor, query, decide_group).await??)
 }
 
-/// Puts a group's or a member's name into the form in which it is kept; a bad one stays and is refused.
-fn tidy_name(act: &mut GroupAct) {
-    let given = match act {
-        GroupAct::Create(new) => &mut new.profile.name,
-        GroupAct::Update(GroupChange { name: Some(name), .. })
-        | GroupAct::SetProfile(MemberProfileChange { nickname: Some(name), .. }) => name,
+/// Normalizes a group's or member's name. An invalid one stays as it is, and the policy refuses it.
+fn normalize_name(action: &mut GroupAction) {
+    let raw_name = match action {
+        GroupAction::Create(new) => &mut new.profile.name,
+        GroupAction::Update(GroupChange { name: Some(name), .. })
+        | GroupAction::SetProfile(MemberProfileChange { nickname: Some(name), .. }) => name,
         _ => return,
     };
-    if let Some(tidy) = name::tidy(given, NAME_CHARS_MAX) {
-        *given = tidy;
+    if let Some(normalized) = name::normalize(raw_name, NAME_CHARS_MAX) {
+        *raw_name = normalized;
     }
 }
 
-/// A group as the caller may see it, and whether they are in it.
+/// A group that the caller may see, and the caller's membership.
 pub async fn info(
     chat: &Chat,
     caller: &Caller,
@@ -114,9 +115,9 @@ pub async fn info(
 ) -> Result<(Arc<Group>, Option<GroupMember>), Error> {
     let group = chat.store.group(id).await?;
     let member = chat.store.group_member(id, &caller.user).await?;
-    if let Err(reason) = may_look(group.as_deref(), member.is_some()) {
-        // Whoever was in it knows of it.
-        return Err(match not_in(chat, id, &caller.user).await? {
+    if let Err(reason) = may_view(group.as_deref(), member.is_some()) {
+        // Former members get the precise reason; to others the group does not exist.
+        return Err(match non_member_reason(chat, id, &caller.user).await? {
             Reason::NotGroupMember => reason,
             known => known,
         }
@@ -125,21 +126,21 @@ pub async fn info(
     Ok((group.ok_or(Reason::GroupNotFound)?, member))
 }
 
-/// Somebody in a group; whoever is not learns why as far as they may know.
-pub(crate) async fn must_be_in(
+/// The membership of a user, or the reason why they are not a member.
+pub(crate) async fn require_member(
     chat: &Chat,
     id: &GroupId,
     user: &UserId,
 ) -> Result<GroupMember, Error> {
     match chat.store.group_member(id, user).await? {
         Some(member) => Ok(member),
-        None => Err(not_in(chat, id, user).await?.into()),
+        None => Err(non_member_reason(chat, id, user).await?.into()),
     }
 }
 
-/// Why somebody is not in a group: it has ended, they left or were put out, or they never were in
-/// it, and then they learn nothing of it.
-async fn not_in(chat: &Chat, id: &GroupId, user: &UserId) -> Result<Reason, Error> {
+/// Why a user is not a member: the group has ended, or they left or were removed, or they never were a
+/// member.
+async fn non_member_reason(chat: &Chat, id: &GroupId, user: &UserId) -> Result<Reason, Error> {
     Ok(match chat.store.standing(user, &id.conversation()).await? {
         Some(standing) if standing.has_ended => Reason::GroupDissolved,
         Some(_) => Reason::MemberNotActive,
@@ -147,48 +148,48 @@ async fn not_in(chat: &Chat, id: &GroupId, user: &UserId) -> Result<Reason, Erro
     })
 }
 
-/// The group a code leads to. Guessing costs what sending costs, and groups by invitation only are
-/// not found this way.
-pub async fn by_code(chat: &Chat, caller: &Caller, code: &str) -> Result<GroupId, Error> {
-    if !chat.sends.take(caller.user.clone(), chat.clock.ticks()) {
+/// The group with a join code. A lookup costs as much as a send, which limits guessing; groups by
+/// invitation only are not found.
+pub async fn find_by_code(chat: &Chat, caller: &Caller, code: &str) -> Result<GroupId, Error> {
+    if !chat.send_throttle.take(caller.user.clone(), chat.clock.ticks()) {
         return Err(Reason::TooManyRequests.into());
     }
     let code = JoinCode::parse(code).ok_or(Reason::GroupNotFound)?;
     let id = chat.store.group_by_code(&code).await?.ok_or(Reason::GroupNotFound)?;
     let group = chat.store.group(&id).await?;
     let member = chat.store.group_member(&id, &caller.user).await?;
-    may_look(group.as_deref(), member.is_some())?;
+    may_view(group.as_deref(), member.is_some())?;
     Ok(id)
 }
 
-/// Members by their ids, for members.
+/// A page of members, ordered by id. Only for members.
 pub async fn members(
     chat: &Chat,
     caller: &Caller,
     id: &GroupId,
     after: Option<&UserId>,
     limit: usize,
-) -> Result<(Arc<Group>, Listed<GroupMember>), Error> {
-    let group = for_members(chat, caller, id).await?;
+) -> Result<(Arc<Group>, Page<GroupMember>), Error> {
+    let group = group_for_member(chat, caller, id).await?;
     let found = chat.store.group_members(id, after, limit + 1).await?;
-    Ok((group, Listed::cut(found, limit)))
+    Ok((group, Page::cut(found, limit)))
 }
 
-/// One member, for members.
+/// One member. Only for members.
 pub async fn member(
     chat: &Chat,
     caller: &Caller,
     id: &GroupId,
     user: &UserId,
 ) -> Result<(Arc<Group>, GroupMember), Error> {
-    let group = for_members(chat, caller, id).await?;
-    let user = people::meant(chat, user.clone()).await?;
+    let group = group_for_member(chat, caller, id).await?;
+    let user = user_lookup::resolve_id(chat, user.clone()).await?;
     let member = chat.store.group_member(id, &user).await?;
     Ok((group, member.ok_or(Reason::TargetNotMember)?))
 }
 
-/// The conversation of a group the caller is or was in. Whoever never was learns nothing of it, not
-/// even whether there is such a group.
+/// The conversation of a group that the caller is or was a member of. Anyone else gets the same error
+/// whether or not the group exists.
 pub async fn conversation(
     chat: &Chat,
     caller: &Caller,
@@ -200,8 +201,8 @@ pub async fn conversation(
     Ok(conversation)
 }
 
-/// A group, for its members.
-pub(crate) async fn for_members(
+/// The group, if the caller is a member.
+pub(crate) async fn group_for_member(
     chat: &Chat,
     caller: &Caller,
     id: &GroupId,
@@ -209,36 +210,36 @@ pub(crate) async fn for_members(
     let (group, member) = info(chat, caller, id).await?;
     match member {
         Some(_) => Ok(group),
-        None => Err(not_in(chat, id, &caller.user).await?.into()),
+        None => Err(non_member_reason(chat, id, &caller.user).await?.into()),
     }
 }
 
-/// Those who wait to be let in, for those who decide.
-pub async fn requests(
+/// A page of requests to join. Only for the owner and admins.
+pub async fn join_requests(
     chat: &Chat,
     caller: &Caller,
     id: &GroupId,
     after: Option<&UserId>,
     limit: usize,
-) -> Result<Listed<JoinRequest>, Error> {
-    let group = for_members(chat, caller, id).await?;
+) -> Result<Page<JoinRequest>, Error> {
+    let group = group_for_member(chat, caller, id).await?;
     if group.role(&caller.user) < Role::Admin {
         return Err(Reason::NotGroupAdmin.into());
     }
     let found = chat.store.join_requests(id, after, limit + 1).await?;
-    Ok(Listed::cut(found, limit))
+    Ok(Page::cut(found, limit))
 }
 
-/// The groups the caller is in, by their ids.
-pub async fn joined(
+/// A page of the groups that the caller is a member of, ordered by id.
+pub async fn joined_groups(
     chat: &Chat,
     caller: &Caller,
     after: Option<&GroupId>,
     limit: usize,
-) -> Result<Listed<Arc<Group>>, Error> {
+) -> Result<Page<Arc<Group>>, Error> {
     let mut at = after.map(GroupId::conversation);
     let mut groups = Vec::new();
-    // Former members keep their standing, so a page may take several looks.
+    // Former members keep their standing, so a page may take several reads.
     loop {
         let standings = chat.store.standings(&caller.user, at.as_ref(), limit + 1).await?;
         let is_last = standings.len() <= limit;
@@ -247,12 +248,12 @@ pub async fn joined(
             groups.extend(group_of(chat, standing).await?);
         }
         if is_last || groups.len() > limit {
-            return Ok(Listed::cut(groups, limit));
+            return Ok(Page::cut(groups, limit));
         }
     }
 }
 
-/// The group of a standing, if it is one.
+/// The group of a standing; `None` for a private conversation.
 pub(crate) async fn group_of(
     chat: &Chat,
     standing: &Standing,

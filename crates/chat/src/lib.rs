@@ -1,21 +1,22 @@
-//! The domain: what can be said, who may say it, and what is promised about it.
+//! The domain: commands, the policies that allow or refuse them, and the contracts they need.
 //!
 //! No sockets, no disk, no runtime. In reading order:
 //!
-//! - [`ids`]: names of things, each its own type
-//! - [`model`], [`standing`], [`change`], [`membership`]: the things themselves; [`progress`]: how cursors move
-//! - [`command`]: everything a person can ask and everything they can hear
-//! - [`reason`]: everything they can be refused for
-//! - [`rules`]: the numbers and choices an operator may set
-//! - [`invariants`]: the promises as predicates, called by tests and by the code
-//! - [`store`], [`bus`], [`intake`], [`clock`], [`passwords`]: the contracts the domain needs from others
+//! - [`ids`]: ids, sequence numbers and times, each its own type
+//! - [`model`]: the nouns, from [`account`], [`message`], [`standing`] and [`change`]; [`membership`] and
+//!   [`group_action`]: those of groups; [`progress`]: how cursors move
+//! - [`command`]: every request of a session and its reply; [`event`]: everything pushed without a request
+//! - [`reason`]: every reason for a refusal
+//! - [`rules`]: limits and choices that an operator sets
+//! - [`invariants`]: the promises as predicates, called by tests and by the engines
+//! - [`store`], [`bus`], [`two_phase`], [`clock`], [`passwords`]: the contracts the domain needs from others
 //! - [`policy`]: pure decisions
-//! - [`chat`]: puts the features together: [`auth`], [`reset`], [`devices`], [`token`], [`people`], [`profile`],
-//!   [`presence`], [`group`], [`send`], [`words`], [`read`],
-//!   [`conversations`], [`recall`], [`query`], [`sync`], [`announce`]
-//! - `trail`, `meters`: what is logged and counted of acknowledgements
+//! - [`chat`]: routes each command to a feature: [`auth`], [`password_reset`], [`devices`], [`token`],
+//!   [`user_lookup`], [`profile`], [`presence`], [`group`], [`send`], [`word_filter`], [`read`],
+//!   [`conversations`], [`recall`], [`query`], [`sync`]; [`throttle`]: rate limits
+//! - [`cursor_audit`], `meters`: log lines and metrics of acknowledgements
 
-pub mod announce;
+pub mod account;
 pub mod auth;
 pub mod bus;
 pub mod change;
@@ -23,17 +24,21 @@ pub mod chat;
 pub mod clock;
 pub mod command;
 pub mod conversations;
+pub mod cursor_audit;
 pub mod devices;
-mod failed;
+pub mod event;
+mod failed_logins;
 pub mod group;
+pub mod group_action;
 pub mod ids;
-pub mod intake;
 pub mod invariants;
+mod login_throttle;
 pub mod membership;
+pub mod message;
 mod meters;
 pub mod model;
+pub mod password_reset;
 pub mod passwords;
-pub mod people;
 pub mod policy;
 pub mod presence;
 pub mod profile;
@@ -42,7 +47,6 @@ pub mod query;
 pub mod read;
 pub mod reason;
 pub mod recall;
-pub mod reset;
 pub mod rules;
 pub mod send;
 pub mod standing;
@@ -50,12 +54,12 @@ pub mod store;
 pub mod sync;
 pub mod throttle;
 pub mod token;
-mod trail;
-mod tries;
-pub mod words;
+pub mod two_phase;
+pub mod user_lookup;
+pub mod word_filter;
 
 pub use chat::Chat;
-pub use reason::{Error, Reason};
+pub use reason::{DetailedReason, Error, Reason};
 
 /// A future that a contract returns: boxed, because the contracts are used as trait objects.
 pub type Boxed<'a, T> = std::pin::Pin<Box<dyn Future<Output = T> + Send + 'a>>;

@@ -1,50 +1,40 @@
-//! Groups and who is in them.
-
-use std::collections::BTreeMap;
+//! Groups and their members.
 
 use serde::{Deserialize, Serialize};
 
+pub use crate::group_action::{GroupAction, GroupDecision, GroupFacts, NewGroup};
 use crate::ids::{GroupId, Millis, Seq, UserId};
-use crate::model::{ChangeKind, Edge, Window};
+use crate::model::WindowEnd;
 use crate::reason::Reason;
 
-/// A group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Group {
-    /// Which.
     pub id: GroupId,
-    /// How it is seen.
     pub profile: GroupProfile,
-    /// Who made it.
     pub creator: UserId,
-    /// Who owns it.
     pub owner: UserId,
-    /// Who helps the owner. Everybody else is a plain member, so a role is told by the group alone.
+    /// Everyone else is a plain member, so the group alone determines a member's role.
     pub admins: Vec<UserId>,
-    /// How one comes in.
-    pub joining: Joining,
-    /// What a newcomer sees of what was said before.
-    pub history: History,
-    /// Only owner and admins may speak.
+    pub joining: JoinPolicy,
+    /// How much history new members see.
+    pub history: HistoryPolicy,
+    /// Whether only the owner and admins may post.
     pub is_muted: bool,
-    /// How many are in it.
     pub members: u32,
-    /// How many wait to be let in.
+    /// Open requests to join.
     pub requests: u32,
-    /// The code that leads here.
+    /// The code to join with.
     pub code: JoinCode,
     /// When the code was last replaced.
     pub code_at: Millis,
-    /// When it was made.
     pub created_at: Millis,
-    /// When its profile or ways last changed.
+    /// When its profile or policies last changed.
     pub updated_at: Millis,
-    /// Set once it ended.
-    pub ended: Option<Ended>,
+    pub ended: Option<GroupEnd>,
 }
 
 impl Group {
-    /// The role of somebody who is in it.
+    /// The role of a member. For users who are not members the result is meaningless.
     pub fn role(&self, user: &UserId) -> Role {
         if self.owner == *user {
             Role::Owner
@@ -56,53 +46,43 @@ impl Group {
     }
 }
 
-/// How and where a group ended.
+/// How a group ended, and up to which message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ended {
-    /// Whether its profile is gone too.
+pub struct GroupEnd {
+    /// Whether its profile was deleted too.
     pub is_dismissed: bool,
-    /// The end of everybody's window.
-    pub edge: Edge,
+    /// Closes the windows of all members.
+    pub window_end: WindowEnd,
 }
 
-/// How a group is seen.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GroupProfile {
-    /// Its name.
     pub name: String,
-    /// What it is about.
     pub introduction: String,
-    /// What everybody should know now.
     pub announcement: String,
-    /// Where its picture is, as the app knows it.
+    /// A URL or key, opaque to the server.
     pub avatar: String,
     /// The app's own data, opaque to the server.
     pub extra: String,
-    /// What kind of group the app takes it for: a number of its own, chosen when it is made.
+    /// The app's own number, set at creation and opaque to the server.
     pub group_type: i32,
 }
 
-/// A change to a group's profile and ways; `None` leaves a field as it is.
+/// A change to a group's profile and policies; `None` leaves a field as it is.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GroupChange {
-    /// New name.
     pub name: Option<String>,
-    /// New introduction.
     pub introduction: Option<String>,
-    /// New announcement.
     pub announcement: Option<String>,
-    /// New avatar.
     pub avatar: Option<String>,
-    /// New app data.
     pub extra: Option<String>,
-    /// How one comes in from now on.
-    pub joining: Option<Joining>,
-    /// What those who come from now on see.
-    pub history: Option<History>,
+    pub joining: Option<JoinPolicy>,
+    /// Applies to members who join from now on.
+    pub history: Option<HistoryPolicy>,
 }
 
 impl Group {
-    /// Takes over what a change names.
+    /// Sets the fields that the change contains.
     pub fn apply(&mut self, change: &GroupChange) {
         let set = |field: &mut String, new: &Option<String>| {
             if let Some(new) = new {
@@ -119,82 +99,71 @@ impl Group {
     }
 }
 
-/// How one comes into a group.
+/// Who may join a group.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Joining {
-    /// Whoever knows it.
+pub enum JoinPolicy {
+    /// Any user.
     #[default]
     Open,
-    /// Whoever is let in.
+    /// Users whose request the owner or an admin accepts.
     Approval,
-    /// Whoever is invited by owner or admins.
+    /// Users whom the owner or an admin invites.
     Invite,
 }
 
-/// What a newcomer sees of what was said before.
+/// How much history new members see.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum History {
-    /// Nothing.
+pub enum HistoryPolicy {
     #[default]
     Joined,
-    /// Everything.
     All,
 }
 
-/// What somebody may do in a group, the least first.
+/// A member's role, ordered from the least power to the most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Role {
-    /// Speaks.
     Member,
-    /// Keeps order among members.
     Admin,
-    /// Decides.
     Owner,
 }
 
-/// Somebody in a group.
+/// A member of a group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GroupMember {
-    /// Who.
     pub user: UserId,
-    /// When they came.
     pub joined_at: Millis,
-    /// The first message they see.
+    /// The first visible message.
     pub join_seq: Seq,
-    /// The newest message when they came: what they were there for is after it.
+    /// The group's newest message when they joined. With full history they see older ones too, but were not
+    /// there to read them.
     pub came_after: Seq,
-    /// Who brought or let them in.
+    /// The member who invited or accepted them.
     pub inviter: Option<UserId>,
-    /// They may not speak before this.
+    /// They may not post before this time.
     pub muted_until: Millis,
-    /// How they want to be seen here.
     pub profile: MemberProfile,
 }
 
-/// How a member wants to be seen in a group; what is empty is as in their account.
+/// A member's profile in one group. Empty fields fall back to the account's profile.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MemberProfile {
-    /// Their name here.
     pub nickname: String,
-    /// Where their picture for here is, as the app knows it.
+    /// A URL or key, opaque to the server.
     pub avatar: String,
     /// The app's own data, opaque to the server.
     pub extra: String,
 }
 
-/// A change to how a member is seen; `None` leaves a field as it is.
+/// A change to a member's profile; `None` leaves a field as it is.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MemberProfileChange {
-    /// New name.
     pub nickname: Option<String>,
-    /// New picture.
     pub avatar: Option<String>,
-    /// New app data.
     pub extra: Option<String>,
 }
 
 impl MemberProfile {
-    /// Takes over what a change names.
+    /// Sets the fields that the change contains.
     #[must_use]
     pub fn with(self, change: &MemberProfileChange) -> Self {
         Self {
@@ -205,28 +174,27 @@ impl MemberProfile {
     }
 }
 
-/// What somebody is to a group.
+/// A user's relation to a group.
 #[derive(Clone, Copy, Debug)]
-pub enum Belonging<'a> {
-    /// They are in it.
+pub enum MembershipStatus<'a> {
     Member(&'a GroupMember),
-    /// They left, or were put out.
+    /// Left or was removed.
     Former,
-    /// They never were in it.
+    /// Never was a member.
     Stranger,
 }
 
-impl<'a> Belonging<'a> {
-    /// Of whoever is not in it one has to know whether they ever were.
-    pub fn new(member: Option<&'a GroupMember>, was_in: bool) -> Self {
+impl<'a> MembershipStatus<'a> {
+    /// `was_member` only matters without a current `member`.
+    pub fn new(member: Option<&'a GroupMember>, was_member: bool) -> Self {
         match member {
             Some(member) => Self::Member(member),
-            None if was_in => Self::Former,
+            None if was_member => Self::Former,
             None => Self::Stranger,
         }
     }
 
-    /// The member, or what everybody else is told.
+    /// The member, or the reason to refuse anyone else.
     pub fn member(self) -> Result<&'a GroupMember, Reason> {
         match self {
             Self::Member(member) => Ok(member),
@@ -236,188 +204,38 @@ impl<'a> Belonging<'a> {
     }
 }
 
-/// Somebody who wants in.
+/// A user's request to join a group.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JoinRequest {
-    /// Where.
     pub group: GroupId,
-    /// Who.
     pub user: UserId,
-    /// What they say.
     pub message: String,
-    /// When.
     pub at: Millis,
 }
 
-/// Eight letters and digits that lead to a group, without those that look alike.
+/// Eight letters and digits to join a group with, without `I O 0 1`, which look alike.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct JoinCode(String);
 
 impl JoinCode {
     const ALPHABET: &[u8; 32] = b"ABCDEFGHJKLMNPQRSTUVWXYZ23456789";
 
-    /// Makes a code from random bytes.
+    /// Derives a code from random bytes.
     pub fn random(bytes: [u8; 8]) -> Self {
         let letter = |byte: u8| char::from(Self::ALPHABET[usize::from(byte % 32)]);
         Self(bytes.into_iter().map(letter).collect())
     }
 
-    /// A code as somebody typed it; anything else leads nowhere.
+    /// Parses a typed code in either case.
     pub fn parse(text: &str) -> Option<Self> {
         let code = text.to_ascii_uppercase();
-        let fits = code.len() == 8 && code.bytes().all(|byte| Self::ALPHABET.contains(&byte));
-        fits.then_some(Self(code))
+        let is_valid = code.len() == 8 && code.bytes().all(|byte| Self::ALPHABET.contains(&byte));
+        is_valid.then_some(Self(code))
     }
 
-    /// The code as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
-}
-
-/// What somebody wants to do to a group.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum GroupAct {
-    /// Make it.
-    Create(NewGroup),
-    /// Come in, or ask to.
-    Join {
-        /// What they say to those who decide.
-        message: String,
-        /// Who brought them, as they say; believed of somebody who is in it.
-        inviter: Option<UserId>,
-    },
-    /// Let somebody in who asked, or not.
-    Answer {
-        /// Who asked.
-        user: UserId,
-        /// Which.
-        accept: bool,
-    },
-    /// Bring people in.
-    Invite(Vec<UserId>),
-    /// Go.
-    Leave,
-    /// Put somebody out.
-    Kick(UserId),
-    /// Make somebody an admin or a member.
-    SetRole(UserId, Role),
-    /// Give the group to somebody.
-    Transfer(UserId),
-    /// Keep somebody from speaking until then; zero lets them speak.
-    Mute(UserId, Millis),
-    /// Let only owner and admins speak, or everybody.
-    MuteAll(bool),
-    /// Change the profile or the ways.
-    Update(GroupChange),
-    /// Be seen otherwise here.
-    SetProfile(MemberProfileChange),
-    /// Replace the code.
-    ResetCode(JoinCode),
-    /// End it and keep what was said.
-    Dissolve,
-    /// End it and forget its profile.
-    Dismiss,
-}
-
-/// A group in the making.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NewGroup {
-    /// How it is seen.
-    pub profile: GroupProfile,
-    /// How one comes in.
-    pub joining: Joining,
-    /// What newcomers see.
-    pub history: History,
-    /// Who is in it from the start, beside the creator.
-    pub members: Vec<UserId>,
-    /// How many people it needs.
-    pub least: usize,
-    /// The code that leads to it.
-    pub code: JoinCode,
-}
-
-impl GroupAct {
-    /// The people it speaks of.
-    pub fn users(&self) -> &[UserId] {
-        match self {
-            Self::Create(new) => &new.members,
-            Self::Invite(users) => users,
-            Self::Join { inviter, .. } => inviter.as_slice(),
-            Self::Answer { user, .. }
-            | Self::Kick(user)
-            | Self::SetRole(user, _)
-            | Self::Transfer(user)
-            | Self::Mute(user, _) => std::slice::from_ref(user),
-            _ => &[],
-        }
-    }
-
-    /// The same people, to put everybody's own id where a name was typed.
-    pub(crate) fn users_mut(&mut self) -> &mut [UserId] {
-        match self {
-            Self::Create(new) => &mut new.members,
-            Self::Invite(users) => users,
-            Self::Join { inviter, .. } => inviter.as_mut_slice(),
-            Self::Answer { user, .. }
-            | Self::Kick(user)
-            | Self::SetRole(user, _)
-            | Self::Transfer(user)
-            | Self::Mute(user, _) => std::slice::from_mut(user),
-            _ => &mut [],
-        }
-    }
-
-    /// The code it would take.
-    pub fn code(&self) -> Option<&JoinCode> {
-        match self {
-            Self::Create(new) => Some(&new.code),
-            Self::ResetCode(code) => Some(code),
-            _ => None,
-        }
-    }
-}
-
-/// What a decision about a group needs to know, as it is inside the atomic act.
-#[derive(Clone, Debug)]
-pub struct GroupFacts {
-    /// The group, if there is or was one.
-    pub group: Option<Group>,
-    /// Those of the people asked about who are in it.
-    pub members: BTreeMap<UserId, GroupMember>,
-    /// Whether the asker is in it, or was.
-    pub was_in: bool,
-    /// Those of them who wait to be let in.
-    pub requests: BTreeMap<UserId, JoinRequest>,
-    /// Mutes of theirs from before they left.
-    pub mutes: BTreeMap<UserId, Millis>,
-    /// Whether the code asked about leads elsewhere.
-    pub code_is_taken: bool,
-    /// The newest message.
-    pub head: Seq,
-    /// The newest change.
-    pub change_seq: Seq,
-}
-
-/// What becomes of a group.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Decision {
-    /// The group as it will be.
-    pub group: Group,
-    /// Who comes, and what they will see.
-    pub joined: Vec<(GroupMember, Window)>,
-    /// Who goes, and where their windows end.
-    pub left: Vec<(UserId, Edge)>,
-    /// Mutes that wait for those who went, should they come back.
-    pub mutes: Vec<(UserId, Millis)>,
-    /// Members who changed.
-    pub changed: Vec<GroupMember>,
-    /// New wishes to come in.
-    pub asked: Vec<JoinRequest>,
-    /// Wishes that are settled.
-    pub settled: Vec<UserId>,
-    /// What everybody is told.
-    pub changes: Vec<ChangeKind>,
 }
 
 #[cfg(test)]

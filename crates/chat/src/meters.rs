@@ -1,5 +1,5 @@
-//! What is counted and timed about acknowledgements, however they come: over a socket of any dialect
-//! or over HTTP. Handles are made once; an acknowledgement only adds.
+//! Metrics of acknowledgements over sockets and HTTP. The handles are created once, so that an acknowledgement
+//! only increments.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
@@ -11,23 +11,22 @@ use metrics::{Counter, Histogram, counter, histogram};
 use crate::ids::{ConversationId, Millis, Seq, UserId};
 use crate::model::CursorKind;
 
-/// The domain's metrics.
 pub(crate) struct Meters {
-    delivered: Kind,
-    read: Kind,
-    revoked: Counter,
-    saved_to_delivered: Histogram,
-    delivered_to_read: Histogram,
-    deliveries: Deliveries,
+    delivered: AckCounters,
+    read: AckCounters,
+    recalled: Counter,
+    private: AckTimes,
+    group: AckTimes,
+    deliveries: DeliveryTimes,
 }
 
-struct Kind {
+struct AckCounters {
     ok: Counter,
     repeated: Counter,
     refused: Counter,
 }
 
-impl Kind {
+impl AckCounters {
     fn new(kind: &'static str) -> Self {
         let of =
             |result: &'static str| counter!("nexo_acks_total", "type" => kind, "result" => result);
@@ -35,84 +34,95 @@ impl Kind {
     }
 }
 
-impl Default for Meters {
-    fn default() -> Self {
+/// How long messages wait for people, in one type of conversation.
+struct AckTimes {
+    saved_to_delivered: Histogram,
+    delivered_to_read: Histogram,
+}
+
+impl AckTimes {
+    fn new(chat_type: &'static str) -> Self {
         Self {
-            delivered: Kind::new("delivered"),
-            read: Kind::new("read"),
-            revoked: counter!("nexo_acks_total", "type" => "revoked", "result" => "ok"),
-            saved_to_delivered: histogram!("nexo_saved_to_delivered_seconds"),
-            delivered_to_read: histogram!("nexo_delivered_to_read_seconds"),
-            deliveries: Deliveries::default(),
+            saved_to_delivered: histogram!("nexo_saved_to_delivered_seconds", "chat_type" => chat_type),
+            delivered_to_read: histogram!("nexo_delivered_to_read_seconds", "chat_type" => chat_type),
         }
     }
 }
 
-/// A cursor that moved, with what its times are taken from.
-pub(crate) struct Move<'a> {
+impl Default for Meters {
+    fn default() -> Self {
+        Self {
+            delivered: AckCounters::new("delivered"),
+            read: AckCounters::new("read"),
+            recalled: counter!("nexo_acks_total", "type" => "revoked", "result" => "ok"),
+            private: AckTimes::new("single"),
+            group: AckTimes::new("group"),
+            deliveries: DeliveryTimes::default(),
+        }
+    }
+}
+
+/// A cursor move with what its duration is computed from.
+pub(crate) struct TimedMove<'a> {
     pub(crate) kind: CursorKind,
     pub(crate) user: &'a UserId,
     pub(crate) conversation: &'a ConversationId,
     pub(crate) seq: Seq,
-    /// When the message there was saved, if that is known without asking.
+    /// When that message was saved, if known without a lookup.
     pub(crate) saved_at: Option<Millis>,
 }
 
 impl Meters {
-    fn kind(&self, kind: CursorKind) -> &Kind {
+    fn counters(&self, kind: CursorKind) -> &AckCounters {
         match kind {
             CursorKind::Delivered => &self.delivered,
             CursorKind::Read => &self.read,
         }
     }
 
-    /// Somebody acknowledged what they had acknowledged before.
-    pub(crate) fn repeated(&self, kind: CursorKind) {
-        self.kind(kind).repeated.increment(1);
+    /// Counts an acknowledgement that moved nothing.
+    pub(crate) fn count_repeated(&self, kind: CursorKind) {
+        self.counters(kind).repeated.increment(1);
     }
 
-    /// An acknowledgement was refused.
-    pub(crate) fn refused(&self, kind: CursorKind) {
-        self.kind(kind).refused.increment(1);
+    pub(crate) fn count_refused(&self, kind: CursorKind) {
+        self.counters(kind).refused.increment(1);
     }
 
-    /// A message was taken back.
-    pub(crate) fn revoked(&self) {
-        self.revoked.increment(1);
+    pub(crate) fn count_recall(&self) {
+        self.recalled.increment(1);
     }
 
-    /// A cursor moved. Between two people it is also timed, by the newest message it reached.
-    pub(crate) fn moved(&self, it: &Move<'_>, now: Millis, ticks: Millis) {
-        self.kind(it.kind).ok.increment(1);
-        if it.conversation.group().is_some() {
-            return;
-        }
+    /// Counts a cursor move and times it, by the newest message it reached.
+    pub(crate) fn record_move(&self, it: &TimedMove<'_>, now: Millis, ticks: Millis) {
+        self.counters(it.kind).ok.increment(1);
+        let times = if it.conversation.group().is_some() { &self.group } else { &self.private };
         match it.kind {
             CursorKind::Delivered => {
                 if let Some(saved_at) = it.saved_at {
                     let took = Duration::from_millis(now.since(saved_at));
-                    self.saved_to_delivered.record(took);
+                    times.saved_to_delivered.record(took);
                 }
-                self.deliveries.note(it.user, it.conversation, it.seq, ticks);
+                self.deliveries.record(it.user, it.conversation, it.seq, ticks);
             }
             CursorKind::Read => {
                 if let Some(at) = self.deliveries.take(it.user, it.conversation, it.seq) {
                     let took = Duration::from_millis(ticks.since(at));
-                    self.delivered_to_read.record(took);
+                    times.delivered_to_read.record(took);
                 }
             }
         }
     }
 }
 
-/// As many conversations are remembered at least; at most twice as many.
-const REMEMBERED: usize = 32_768;
+/// Conversations per generation: between this many and twice as many are remembered.
+const GENERATION_MAX: usize = 32_768;
 
-/// When the newest message of a private conversation was delivered here, until it is read. Two
-/// generations: when the younger is full, the older is forgotten.
+/// When the newest message of a conversation was delivered to a member on this node, until it is read. A
+/// bounded cache of two generations: when the younger is full, it replaces the older.
 #[derive(Default)]
-struct Deliveries {
-    keys: RandomState,
+struct DeliveryTimes {
+    hasher: RandomState,
     generations: Mutex<Generations>,
 }
 
@@ -122,19 +132,19 @@ struct Generations {
     older: HashMap<u64, (Seq, Millis)>,
 }
 
-impl Deliveries {
-    fn note(&self, user: &UserId, conversation: &ConversationId, seq: Seq, at: Millis) {
-        let key = self.keys.hash_one((user, conversation));
+impl DeliveryTimes {
+    fn record(&self, user: &UserId, conversation: &ConversationId, seq: Seq, at: Millis) {
+        let key = self.hasher.hash_one((user, conversation));
         let mut it = self.generations.lock().unwrap_or_else(PoisonError::into_inner);
-        if it.younger.len() >= REMEMBERED {
+        if it.younger.len() >= GENERATION_MAX {
             it.older = std::mem::take(&mut it.younger);
         }
         it.younger.insert(key, (seq, at));
     }
 
-    /// When just this message was delivered.
+    /// When this message was delivered; `None` if another one was delivered last.
     fn take(&self, user: &UserId, conversation: &ConversationId, seq: Seq) -> Option<Millis> {
-        let key = self.keys.hash_one((user, conversation));
+        let key = self.hasher.hash_one((user, conversation));
         let mut it = self.generations.lock().unwrap_or_else(PoisonError::into_inner);
         let younger = it.younger.remove(&key);
         let older = it.older.remove(&key);
@@ -148,20 +158,20 @@ mod tests {
 
     #[test]
     fn a_delivery_is_remembered_until_it_is_read_and_no_longer_than_there_is_room() {
-        let deliveries = Deliveries::default();
+        let deliveries = DeliveryTimes::default();
         let user = |number: usize| UserId::parse(&format!("u{number}")).unwrap();
         let conversation = ConversationId::stored("si_a_b");
-        deliveries.note(&user(0), &conversation, Seq(4), Millis(10));
-        deliveries.note(&user(0), &conversation, Seq(5), Millis(20));
+        deliveries.record(&user(0), &conversation, Seq(4), Millis(10));
+        deliveries.record(&user(0), &conversation, Seq(5), Millis(20));
         assert_eq!(deliveries.take(&user(0), &conversation, Seq(5)), Some(Millis(20)));
         assert_eq!(deliveries.take(&user(0), &conversation, Seq(5)), None, "once");
-        for number in 0..3 * REMEMBERED {
-            deliveries.note(&user(number), &conversation, Seq(1), Millis(1));
+        for number in 0..3 * GENERATION_MAX {
+            deliveries.record(&user(number), &conversation, Seq(1), Millis(1));
         }
         let it = deliveries.generations.lock().unwrap();
-        assert!(it.younger.len() + it.older.len() <= 2 * REMEMBERED);
+        assert!(it.younger.len() + it.older.len() <= 2 * GENERATION_MAX);
         drop(it);
         assert_eq!(deliveries.take(&user(0), &conversation, Seq(1)), None, "forgotten");
-        assert!(deliveries.take(&user(3 * REMEMBERED - 1), &conversation, Seq(1)).is_some());
+        assert!(deliveries.take(&user(3 * GENERATION_MAX - 1), &conversation, Seq(1)).is_some());
     }
 }

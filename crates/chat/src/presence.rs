@@ -1,82 +1,88 @@
-//! Who is there, and who is writing. Told only to people who share a conversation.
+//! Online status and typing, visible only to users who share a conversation.
 
-use crate::bus::Place;
+use crate::bus::Registration;
 use crate::chat::Chat;
-use crate::command::{Event, Target};
+use crate::command::Target;
+use crate::event::Event;
 use crate::group;
 use crate::ids::{ConversationId, Millis, UserId};
 use crate::model::Caller;
-use crate::people;
 use crate::reason::{Error, Reason};
+use crate::user_lookup;
 
-/// Where somebody is online now, as far as the caller may know.
+/// A user's online status, as far as the caller may know.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Presence {
-    /// Who.
     pub user: UserId,
-    /// Their sockets; none for a stranger, whether they are online or not.
-    pub places: Vec<Place>,
-    /// When they were last here, unless they are here now.
+    /// Their sockets; empty if they share no conversation with the caller.
+    pub registrations: Vec<Registration>,
+    /// When they were last online, unless they are online now.
     pub last_seen: Option<Millis>,
 }
 
-/// Where these people are online.
+/// The online status of these users.
 pub async fn presence(
     chat: &Chat,
     caller: &Caller,
     mut users: Vec<UserId>,
 ) -> Result<Vec<Presence>, Error> {
-    let mut known = chat.store.acquainted(&caller.user, users.clone()).await?;
-    // Only whoever is not known by the name as it was typed may be meant by another one.
+    let mut shares = chat.store.share_conversation(&caller.user, users.clone()).await?;
+    // Resolve only the ids that matched nothing as typed.
     let mut was_renamed = false;
-    for (user, _) in users.iter_mut().zip(&known).filter(|(_, is_known)| !**is_known) {
-        let meant = people::meant(chat, user.clone()).await?;
-        was_renamed |= meant != *user;
-        *user = meant;
+    for (user, _) in users.iter_mut().zip(&shares).filter(|(_, is_shared)| !**is_shared) {
+        let resolved = user_lookup::resolve_id(chat, user.clone()).await?;
+        was_renamed |= resolved != *user;
+        *user = resolved;
     }
     if was_renamed {
-        known = chat.store.acquainted(&caller.user, users.clone()).await?;
+        shares = chat.store.share_conversation(&caller.user, users.clone()).await?;
     }
-    let mut seen = Vec::with_capacity(users.len());
-    for (user, is_known) in users.into_iter().zip(known) {
-        let (mut places, mut last_seen) = (Vec::new(), None);
-        if is_known {
-            places = chat.bus.places(&user).await;
-            if places.is_empty() {
+    let mut presences = Vec::with_capacity(users.len());
+    for (user, is_shared) in users.into_iter().zip(shares) {
+        let (mut registrations, mut last_seen) = (Vec::new(), None);
+        if is_shared {
+            registrations = chat.bus.registrations(&user).await;
+            if registrations.is_empty() {
                 last_seen = chat.store.last_seen(&user).await?;
             }
         }
-        seen.push(Presence { user, places, last_seen });
+        presences.push(Presence { user, registrations, last_seen });
     }
-    Ok(seen)
+    Ok(presences)
 }
 
-/// Tells the other person, or a small group, that the caller is writing.
+/// Publishes to the other user, or to a small group, that the caller is typing.
 pub async fn typing(chat: &Chat, caller: &Caller, to: Target) -> Result<(), Error> {
-    if !chat.typings.take(caller.user.clone(), chat.clock.ticks()) {
-        return Ok(()); // they know
+    if !chat.typing_throttle.take(caller.user.clone(), chat.clock.ticks()) {
+        return Ok(()); // published a moment ago
     }
-    let to = people::target(chat, to).await?;
-    let is_heard = match &to {
-        Target::User(user) if *user == caller.user || !talks(chat, caller, user).await? => {
+    let to = user_lookup::resolve_target(chat, to).await?;
+    let is_published = match &to {
+        Target::User(user)
+            if *user == caller.user || !has_private_conversation(chat, caller, user).await? =>
+        {
             return Err(Reason::ConversationNotFound.into());
         }
         Target::User(_) => true,
         Target::Group(id) => {
             let group = chat.store.group(id).await?.ok_or(Reason::GroupNotFound)?;
-            group::must_be_in(chat, id, &caller.user).await?;
+            group::require_member(chat, id, &caller.user).await?;
             group.members <= chat.rules.groups.receipts_members_max
         }
     };
-    if is_heard {
+    if is_published {
         let from = caller.user.clone();
         chat.bus.publish(Event::Typing { from, to, at: chat.clock.now() });
     }
     Ok(())
 }
 
-/// Whether the caller and somebody have a private conversation.
-async fn talks(chat: &Chat, caller: &Caller, user: &UserId) -> Result<bool, Error> {
+async fn has_private_conversation(
+    chat: &Chat,
+    caller: &Caller,
+    user: &UserId,
+) -> Result<bool, Error> {
     let conversation = ConversationId::private(&caller.user, user);
-    Ok(chat.store.standing(&caller.user, &conversation).await?.is_some())
+    let standing = chat.store.standing(&caller.user, &conversation).await?;
+    Ok(standing.is_some_and(|standing| standing.has_begun()))
 }

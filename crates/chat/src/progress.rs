@@ -1,26 +1,25 @@
-//! How a member's cursors move. Pure, so that every engine moves them alike.
+//! How a member's cursors move. Pure and shared by all store engines.
 
 use crate::ids::Seq;
 use crate::model::{CursorKind, Cursors};
 
-/// A member's cursors, and the own messages that delivered has not reached yet.
+/// A member's cursors, and their own messages that the delivered cursor has not reached.
 ///
-/// Sending reads everything before it, so `read` goes to the new message at once. `delivered` must
-/// not: what others said before may still be on its way, and the next resend starts there. Own
-/// messages need no acknowledgement, though, so it follows as soon as everything before them was
+/// Sending marks everything before it as read, so `read` moves to the new message at once. `delivered` must
+/// not: earlier messages of others may still be on their way, and the next resend starts there. Own
+/// messages need no acknowledgement, so `delivered` passes them as soon as everything before them was
 /// delivered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
-    /// Where the cursors are.
     pub cursors: Cursors,
-    /// The newest unbroken run of own messages, first and last.
+    /// The newest contiguous run of own messages, first and last.
     pub own: Option<(Seq, Seq)>,
-    /// The newest own message that was sent without reading what came before it.
+    /// The newest own message that was sent without marking anything as read.
     pub quiet: Seq,
 }
 
 impl Progress {
-    /// Where a newcomer begins: nothing of what was there before counts as unread.
+    /// The progress of a new member: earlier messages do not count as unread.
     pub fn joined(head: Seq) -> Self {
         let cursors = Cursors { delivered: head, read: head };
         Self { cursors, own: None, quiet: Seq::ZERO }
@@ -35,22 +34,22 @@ impl Progress {
         }
         self.own = Some(match self.own {
             Some((first, last)) if last.next() == seq => (first, seq),
-            Some(run @ (_, last)) if seq <= last => run, // told again after a restart
+            Some(run @ (_, last)) if seq <= last => run, // replayed after a restart
             _ => (seq, seq),
         });
-        self.follow();
+        self.advance_delivered();
     }
 
-    /// The member received or read everything up to `to`, which they can see.
+    /// The member received or read everything up to `to`, which must be visible to them.
     pub fn acknowledged(&mut self, kind: CursorKind, to: Seq) {
         self.cursors.delivered = self.cursors.delivered.max(to);
         if kind == CursorKind::Read {
             self.cursors.read = self.cursors.read.max(to);
         }
-        self.follow();
+        self.advance_delivered();
     }
 
-    fn follow(&mut self) {
+    fn advance_delivered(&mut self) {
         if let Some((first, last)) = self.own
             && self.cursors.delivered.next() >= first
         {

@@ -1,168 +1,158 @@
-//! What a socket may ask beside talking: the questions that other dialects have as frames and the
-//! typed one as HTTP paths. Each is answered by the same features.
+//! Requests that the numbered and dotted dialects make by frames and the typed one over HTTP. Both end in the
+//! same features.
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-use crate::chat::{Chat, Session};
+use crate::chat::{Chat, SessionState};
 use crate::command::Target;
-use crate::conversations::{self, After, Line, Which};
-use crate::group::{self, Wanted};
+use crate::conversations::{self, ConversationSummary, ListCursor, ListFilter};
+use crate::group::{self, NewGroupRequest};
 use crate::ids::{ConversationId, GroupId, MessageId, Seq};
-use crate::membership::{Group, GroupAct, GroupMember};
+use crate::membership::{Group, GroupAction, GroupMember};
 use crate::model::{Caller, Message, Standing, User};
-use crate::read::{self, Listed};
+use crate::read::{self, Page};
 use crate::reason::{Error, Reason};
-use crate::{auth, people, profile};
+use crate::{auth, profile, user_lookup};
 
-/// A conversation, by its id or by whom the caller talks with.
+/// A conversation, by its id or by its peer or group.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Where {
-    /// By its id.
+pub enum ConversationRef {
     Conversation(ConversationId),
-    /// With somebody, or in a group.
     With(Target),
 }
 
-impl Where {
-    async fn conversation(&self, chat: &Chat, caller: &Caller) -> Result<ConversationId, Error> {
+impl ConversationRef {
+    async fn resolve(&self, chat: &Chat, caller: &Caller) -> Result<ConversationId, Error> {
         match self {
             Self::Conversation(id) => Ok(id.clone()),
-            Self::With(target) => {
-                Ok(people::target(chat, target.clone()).await?.conversation(&caller.user))
-            }
+            Self::With(target) => Ok(user_lookup::resolve_target(chat, target.clone())
+                .await?
+                .conversation(&caller.user)),
         }
     }
 }
 
-/// A question or a wish.
+/// A request other than those in [`crate::command::Command`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Query {
-    /// The newest places the caller may see, in these conversations.
+    /// The newest seq the caller may see in each conversation.
     Newest(Vec<ConversationId>),
-    /// Messages at these places.
+    /// The messages with these seqs.
     Fetch(ConversationId, Vec<Seq>),
-    /// Messages of a range.
     Pull(ConversationId, RangeInclusive<Seq>, usize),
-    /// How far the caller has come.
+    /// The caller's standing.
     State(ConversationId),
-    /// Everything up to a message is read, or everything.
-    MarkRead(Where, Option<MessageId>),
-    /// Messages before one, the newest first.
-    History(Where, Option<MessageId>, usize),
-    /// The next page of what was not delivered; from the beginning, or after the page before, which
-    /// has arrived then.
+    /// Mark everything up to a message as read, or everything.
+    MarkRead(ConversationRef, Option<MessageId>),
+    /// The messages before one, newest first.
+    History(ConversationRef, Option<MessageId>, usize),
+    /// The next page of undelivered messages.
     Offline {
-        /// Whether this continues.
-        goes_on: bool,
-        /// Messages at most.
+        /// Whether to continue after the page before, which is thereby acknowledged, or start over.
+        continues: bool,
         limit: usize,
     },
-    /// The list of conversations: a page after a line.
-    Conversations(Option<After>, usize),
-    /// Out of the list until something is said.
-    Hide(Where),
-    /// End a group by deleting its conversation.
-    DeleteConversation(Where),
+    Conversations(Option<ListCursor>, usize),
+    /// Hide a conversation from the list until a message comes.
+    Hide(ConversationRef),
+    /// Delete a group's conversation, which dissolves the group.
+    DeleteConversation(ConversationRef),
     /// Make a group.
-    CreateGroup(Wanted),
-    /// Do something to a group.
-    Act(GroupId, GroupAct),
-    /// A group.
+    CreateGroup(NewGroupRequest),
+    ChangeGroup(GroupId, GroupAction),
     Group(GroupId),
-    /// Members of a group, some of them skipped.
+    /// Members of a group: how many to skip, how many to return.
     Members(GroupId, usize, usize),
-    /// The groups the caller is in.
     MyGroups,
-    /// Sign out.
     Logout,
 }
 
-/// The answer.
 #[derive(Clone, Debug)]
-pub enum Found {
-    /// Newest places, in the order asked; zero where there is nothing to see.
+pub enum QueryReply {
+    /// In the order of the request; zero where the caller can see nothing.
     Newest(Vec<(ConversationId, Seq)>),
-    /// Messages, the newest place that can be seen, and whether there is more.
-    Messages(Listed<Arc<Message>>, Seq),
-    /// How far the caller has come.
+    /// A page of messages, and the newest seq the caller may see.
+    Messages(Page<Arc<Message>>, Seq),
+    /// The caller's standing.
     State(Standing),
-    /// A page of what was not delivered.
-    Offline(Listed<Arc<Message>>),
-    /// A page of the list of conversations.
-    Conversations(Listed<Line>),
-    /// A group as it is now, and the caller in it.
+    Offline(Page<Arc<Message>>),
+    Conversations(Page<ConversationSummary>),
+    /// The group as it is now, and the caller's membership.
     Group(Arc<Group>, Option<GroupMember>),
-    /// Members with their accounts, by id.
+    /// Members with their accounts, ordered by id.
     Members(Arc<Group>, Vec<(GroupMember, Arc<User>)>),
-    /// Groups.
     Groups(Vec<Arc<Group>>),
-    /// It is done.
     Done,
-    /// The sign-in has ended, and this connection with it.
+    /// The sign-in has ended; this connection closes.
     SignedOut,
 }
 
-/// Messages one question may name by their places.
+/// Seqs that one request may name.
 const FETCHED_MAX: usize = 100;
-/// Members one question may skip.
 const SKIPPED_MAX: usize = 1_000_000;
 
-/// Answers a question.
-pub async fn answer(chat: &Chat, session: &mut Session, query: Query) -> Result<Found, Error> {
+pub async fn answer(
+    chat: &Chat,
+    session: &mut SessionState,
+    query: Query,
+) -> Result<QueryReply, Error> {
     let caller = &session.caller.clone();
     Ok(match query {
         Query::Newest(conversations) => newest(chat, caller, conversations).await?,
         Query::Fetch(conversation, seqs) => fetch(chat, caller, &conversation, seqs).await?,
         Query::Pull(conversation, range, limit) => {
             let (found, max) = read::range(chat, caller, &conversation, range, limit).await?;
-            Found::Messages(found, max)
+            QueryReply::Messages(found, max)
         }
         Query::State(conversation) => {
-            Found::State(read::standing(chat, caller, &conversation).await?)
+            QueryReply::State(read::standing(chat, caller, &conversation).await?)
         }
-        Query::MarkRead(place, message) => mark_read(chat, caller, &place, message).await?,
-        Query::History(place, before, limit) => {
-            history(chat, caller, &place, before, limit).await?
+        Query::MarkRead(conversation, message) => {
+            mark_read(chat, caller, &conversation, message).await?
         }
-        Query::Offline { goes_on, limit } => {
-            let page = session.catchup.offline(chat, caller, goes_on, limit).await?;
-            Found::Offline(Listed { items: page.messages, has_more: page.has_more })
+        Query::History(conversation, before, limit) => {
+            history(chat, caller, &conversation, before, limit).await?
+        }
+        Query::Offline { continues: goes_on, limit } => {
+            let page = session.catchup.pull_page(chat, caller, goes_on, limit).await?;
+            QueryReply::Offline(Page { items: page.messages, has_more: page.has_more })
         }
         Query::Conversations(after, limit) => {
-            let (lines, _) = conversations::list(chat, caller, Which::All, after, limit).await?;
-            Found::Conversations(lines)
+            let (summaries, _) =
+                conversations::list(chat, caller, ListFilter::All, after, limit).await?;
+            QueryReply::Conversations(summaries)
         }
-        Query::Hide(place) => {
-            let conversation = place.conversation(chat, caller).await?;
+        Query::Hide(conversation) => {
+            let conversation = conversation.resolve(chat, caller).await?;
             conversations::hide(chat, caller, &conversation, None).await?;
-            Found::Done
+            QueryReply::Done
         }
-        Query::DeleteConversation(place) => {
-            let conversation = place.conversation(chat, caller).await?;
+        Query::DeleteConversation(conversation) => {
+            let conversation = conversation.resolve(chat, caller).await?;
             conversations::delete(chat, caller, &conversation).await?;
-            Found::Done
+            QueryReply::Done
         }
-        Query::CreateGroup(wanted) => {
-            let made = group::create(chat, caller, wanted).await?;
-            let member = chat.store.group_member(&made.id, &caller.user).await?;
-            Found::Group(made, member)
+        Query::CreateGroup(request) => {
+            let created = group::create(chat, caller, request).await?;
+            let member = chat.store.group_member(&created.id, &caller.user).await?;
+            QueryReply::Group(created, member)
         }
-        Query::Act(id, act) => {
-            group::act(chat, caller, &id, act).await?;
-            Found::Done
+        Query::ChangeGroup(id, action) => {
+            group::apply(chat, caller, &id, action).await?;
+            QueryReply::Done
         }
         Query::Group(id) => {
             let (group, member) = group::info(chat, caller, &id).await?;
-            Found::Group(group, member)
+            QueryReply::Group(group, member)
         }
         Query::Members(id, skip, limit) => members(chat, caller, &id, skip, limit).await?,
-        Query::MyGroups => {
-            Found::Groups(group::joined(chat, caller, None, usize::MAX - 1).await?.items)
-        }
+        Query::MyGroups => QueryReply::Groups(
+            group::joined_groups(chat, caller, None, usize::MAX - 1).await?.items,
+        ),
         Query::Logout => {
             auth::logout(chat, caller).await?;
-            Found::SignedOut
+            QueryReply::SignedOut
         }
     })
 }
@@ -171,23 +161,23 @@ async fn newest(
     chat: &Chat,
     caller: &Caller,
     conversations: Vec<ConversationId>,
-) -> Result<Found, Error> {
+) -> Result<QueryReply, Error> {
     let mut newest = Vec::with_capacity(conversations.len());
     for conversation in conversations {
         let standing = chat.store.standing(&caller.user, &conversation).await?;
         let seq = standing.map_or(Seq::ZERO, |standing| standing.visible_max());
         newest.push((conversation, seq));
     }
-    Ok(Found::Newest(newest))
+    Ok(QueryReply::Newest(newest))
 }
 
-/// Messages at some places, those of them that the caller may see.
+/// The messages with these seqs that the caller may see.
 async fn fetch(
     chat: &Chat,
     caller: &Caller,
     conversation: &ConversationId,
     mut seqs: Vec<Seq>,
-) -> Result<Found, Error> {
+) -> Result<QueryReply, Error> {
     if seqs.len() > FETCHED_MAX {
         return Err(Reason::InvalidParam.into());
     }
@@ -203,43 +193,42 @@ async fn fetch(
     if seqs.is_empty() {
         newest = read::standing(chat, caller, conversation).await?.visible_max();
     }
-    Ok(Found::Messages(Listed { items, has_more: false }, newest))
+    Ok(QueryReply::Messages(Page { items, has_more: false }, newest))
 }
 
 async fn mark_read(
     chat: &Chat,
     caller: &Caller,
-    place: &Where,
+    conversation: &ConversationRef,
     message: Option<MessageId>,
-) -> Result<Found, Error> {
-    let conversation = place.conversation(chat, caller).await?;
+) -> Result<QueryReply, Error> {
+    let conversation = conversation.resolve(chat, caller).await?;
     let up_to = match message {
         None => Seq(u64::MAX),
-        Some(id) => seen(chat, caller, &conversation, id).await?.seq,
+        Some(id) => visible_message(chat, caller, &conversation, id).await?.seq,
     };
     read::mark_read(chat, caller, &conversation, up_to).await?;
-    Ok(Found::Done)
+    Ok(QueryReply::Done)
 }
 
 async fn history(
     chat: &Chat,
     caller: &Caller,
-    place: &Where,
+    conversation: &ConversationRef,
     before: Option<MessageId>,
     limit: usize,
-) -> Result<Found, Error> {
-    let conversation = place.conversation(chat, caller).await?;
+) -> Result<QueryReply, Error> {
+    let conversation = conversation.resolve(chat, caller).await?;
     let standing = read::standing(chat, caller, &conversation).await?;
     let before = match before {
         None => None,
-        Some(id) => Some(seen(chat, caller, &conversation, id).await?.seq),
+        Some(id) => Some(visible_message(chat, caller, &conversation, id).await?.seq),
     };
     let found = read::history(chat, caller, &conversation, before, limit).await?;
-    Ok(Found::Messages(found, standing.visible_max()))
+    Ok(QueryReply::Messages(found, standing.visible_max()))
 }
 
-/// A message of a conversation, if the caller may see it.
-async fn seen(
+async fn visible_message(
     chat: &Chat,
     caller: &Caller,
     conversation: &ConversationId,
@@ -248,18 +237,18 @@ async fn seen(
     let message = chat.store.message(id).await?;
     let message = message.filter(|message| message.conversation == *conversation);
     let message = message.ok_or(Reason::MessageNotFound)?;
-    read::visible_to(chat, caller, &message).await?;
+    read::require_visible(chat, caller, &message).await?;
     Ok(message)
 }
 
-/// Pages by number, as the dotted dialect has them.
+/// Members by page number, for the dotted dialect.
 async fn members(
     chat: &Chat,
     caller: &Caller,
     id: &GroupId,
     skip: usize,
     limit: usize,
-) -> Result<Found, Error> {
+) -> Result<QueryReply, Error> {
     if skip > SKIPPED_MAX {
         return Err(Reason::InvalidParam.into());
     }
@@ -274,5 +263,5 @@ async fn members(
         let user = profile::profile(chat, &member.user).await?;
         people.push((member, user));
     }
-    Ok(Found::Members(group, people))
+    Ok(QueryReply::Members(group, people))
 }

@@ -1,10 +1,10 @@
-//! Everything a person can be refused for, and the three ways an operation can fail.
+//! Every reason for a refusal, and the three ways an operation can fail.
 
-/// Declares the enum and the list of all its members together, so that neither forgets one.
+/// Declares the enum and the list of all its variants together, so that they cannot differ.
 macro_rules! reasons {
     ($($(#[$meta:meta])* $name:ident,)*) => {
-        /// Why something was refused. The name in `snake_case` is what the typed dialect says on the wire;
-        /// the other dialects' codes are in `wire::codes`.
+        /// Why a request was refused. The typed dialect sends the name in `snake_case`; the other dialects'
+        /// codes are in `wire::codes`.
         #[derive(
             Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error, serde::Serialize, serde::Deserialize,
         )]
@@ -20,7 +20,7 @@ macro_rules! reasons {
 }
 
 reasons! {
-    // Who are you?
+    // Authentication
     /// No token where one is needed.
     #[error("no token was given; over HTTP it is `Authorization: Bearer <token>`")]
     MissingToken,
@@ -37,41 +37,39 @@ reasons! {
     #[error("authenticate first")]
     Unauthorized,
     /// No AUTH within the time for it.
-    #[error("no authentication in time")]
+    #[error("authentication timed out")]
     AuthTimeout,
-    /// REAUTH with somebody else's token.
+    /// REAUTH with another user's token.
     #[error("the token belongs to another user")]
     ReauthUidMismatch,
-    /// Another device took over.
+    /// Another device signed in, and the session policy excludes both at once.
     #[error("signed in on another device")]
     Kicked,
-    /// Unknown user or wrong password: the answer does not tell which.
+    /// Unknown user or wrong password; clients cannot tell which.
     #[error("user id or password is wrong")]
     LoginFailed,
     /// The refresh token is unknown, used, or its sign-in has ended.
     #[error("the refresh token is not valid, sign in again")]
     InvalidRefreshToken,
-    /// Unknown user, or a wrong, used or expired reset code: the answer does not tell which.
+    /// Unknown user, or a wrong, used or expired reset code; clients cannot tell which.
     #[error("user id or reset code is wrong, or the code was used or has expired")]
     ResetFailed,
-    /// The operation is not for this caller.
-    #[error("you may not do this")]
+    #[error("you are not allowed to do this")]
     Forbidden,
     /// A browser page of another site.
     #[error("this origin is not allowed")]
     OriginNotAllowed,
 
     // Accounts
-    /// The wanted user id is taken, or one that people would take for it.
+    /// The user id is taken, or one that looks like it.
     #[error("this user id is taken, or looks like one that is")]
     UserExists,
-    /// The wanted user id is kept for the operator, or stands for something else.
+    /// The user id is reserved for the operator, or means something else, such as `all`.
     #[error("this user id is reserved, choose another one")]
     ReservedUserId,
-    /// Nobody makes an account here by themselves.
-    #[error("this server takes no new accounts")]
+    /// The operator closed the registration.
+    #[error("this server does not accept new accounts")]
     RegistrationClosed,
-    /// No such user.
     #[error("no such user")]
     UserNotFound,
     /// Not 1–64 of the allowed characters.
@@ -80,7 +78,7 @@ reasons! {
     /// The password is too short or too long.
     #[error("a password has 8 to 128 characters")]
     BadPassword,
-    /// The nickname shows nothing, is too long, or has characters that mislead.
+    /// The nickname is blank, too long, or has control or direction characters.
     #[error("a nickname has 1 to 128 visible characters, no control or direction marks")]
     BadNickname,
     /// A profile field is too long.
@@ -88,7 +86,6 @@ reasons! {
     BadProfile,
 
     // Limits
-    /// Too fast.
     #[error("too many requests, slow down")]
     TooManyRequests,
     /// The user has as many sockets as allowed.
@@ -100,7 +97,7 @@ reasons! {
     /// The reader did not keep up and was disconnected; it catches up after reconnecting.
     #[error("the connection reads too slowly")]
     SlowConsumer,
-    /// Nothing was heard for too long.
+    /// No frame came for too long.
     #[error("the connection was idle for too long")]
     IdleTimeout,
     /// The server is going down: reconnect.
@@ -121,7 +118,7 @@ reasons! {
     #[error("a parameter has the wrong form")]
     InvalidParam,
     /// No such page.
-    #[error("no such thing")]
+    #[error("there is nothing at this path")]
     NotFound,
     /// The path exists, the method does not.
     #[error("this method is not allowed here")]
@@ -137,7 +134,6 @@ reasons! {
     /// No receiver.
     #[error("the receiver is missing")]
     MissingTo,
-    /// Nothing to say.
     #[error("the message is empty")]
     MissingBody,
     /// More than the allowed length.
@@ -153,7 +149,7 @@ reasons! {
     #[error("you used this client message id for another message")]
     ClientMsgIdConflict,
 
-    /// Mentions somebody who is not there.
+    /// Mentions a user who is not in the conversation.
     #[error("a mentioned person is not in this conversation")]
     MentionNotMember,
     /// More mentions than allowed.
@@ -173,16 +169,13 @@ reasons! {
     /// The caller is not in the group.
     #[error("you are not a member of this group")]
     NotGroupMember,
-    /// The caller left the group or was put out.
+    /// The caller left the group or was removed.
     #[error("you are no longer a member of this group")]
     MemberNotActive,
-    /// The person it is about is not in the group.
     #[error("that person is not a member of this group")]
     TargetNotMember,
-    /// The person it is about is the caller.
     #[error("you cannot do this to yourself")]
     TargetIsSelf,
-    /// They are in already.
     #[error("you are already a member of this group")]
     AlreadyMember,
     /// Only the owner may do this.
@@ -191,26 +184,25 @@ reasons! {
     /// Only owner and admins may do this.
     #[error("only the owner and admins of the group may do this")]
     NotGroupAdmin,
-    /// Nobody puts the owner out, mutes them or changes their role.
-    #[error("nobody can do this to the owner")]
+    /// No one can remove or mute the owner or change their role.
+    #[error("this cannot be done to the owner")]
     CannotTouchOwner,
-    /// Only the owner deals with admins.
+    /// Only the owner can do this to an admin.
     #[error("only the owner can do this to an admin")]
     CannotTouchAdmin,
-    /// The owner gives the group to somebody before they leave.
-    #[error("give the group to somebody else before you leave, or dissolve it")]
+    /// The owner has to transfer the ownership before leaving.
+    #[error("transfer ownership before you leave, or dissolve the group")]
     OwnerMustTransfer,
-    /// One comes in by invitation only.
-    #[error("one joins this group by invitation only")]
+    /// The group is by invitation only.
+    #[error("this group can only be joined by invitation")]
     JoinNotAllowed,
-    /// Nobody asked to come in, or it is settled.
+    /// There is no request, or it was answered.
     #[error("no such request to join")]
     JoinRequestNotFound,
-    /// The caller may not speak for now.
     #[error("you are muted in this group")]
     GroupSpeakMuted,
-    /// Only owner and admins may speak for now.
-    #[error("only the owner and admins may speak in this group now")]
+    /// Only the owner and admins may post now.
+    #[error("only the owner and admins can post in this group now")]
     GroupMuted,
     /// The group has as many members as allowed.
     #[error("the group is full")]
@@ -218,10 +210,8 @@ reasons! {
     /// The group has as many admins as allowed.
     #[error("the group has too many admins")]
     TooManyAdmins,
-    /// Too many people wait to be let in.
     #[error("too many people are waiting to join this group")]
     TooManyJoinRequests,
-    /// A group of this kind needs more people.
     #[error("a group needs at least three people")]
     GroupTooSmall,
     /// The name is empty or too long.
@@ -230,10 +220,8 @@ reasons! {
     /// A field of the group's profile is too long.
     #[error("a field of the group is too long")]
     BadGroupProfile,
-    /// More people than one request may speak of.
     #[error("too many people in one request")]
     TooManyUsers,
-    /// It was done a short while ago.
     #[error("this was done a short while ago, try again later")]
     CooldownNotReached,
     /// Only conversations of groups can be deleted.
@@ -241,69 +229,115 @@ reasons! {
     CannotDeletePrivate,
 
     // Recalling
-    /// Only the sender takes a message back; in a group also those who keep order.
-    #[error("you cannot take this message back")]
+    /// Only the sender may recall a message; in a group also members with a higher role.
+    #[error("you cannot unsend this message")]
     NotMessageSender,
-    /// The time for taking it back is over.
-    #[error("it is too late to take this message back")]
+    #[error("it is too late to unsend this message")]
     RevokeTimeout,
 
     // Acknowledging and reading
-    /// An ACK that does not say of what kind.
     #[error("ackType is missing")]
     MissingAckType,
-    /// An ACK of an unknown kind.
     #[error("ackType is not known")]
     UnknownAckType,
-    /// An ACK that does not say for which message.
     #[error("the message id is missing")]
     MissingServerMsgId,
-    /// Not the form of a message id.
     #[error("this is not a message id")]
     BadServerMsgId,
     /// No such message that the caller could see.
     #[error("no such message")]
     MessageNotFound,
     /// The message was not for the caller, or the ACK contradicts itself.
-    #[error("this acknowledgement is not yours to give")]
+    #[error("you cannot acknowledge this message")]
     AckNotAllowed,
     /// No such conversation that the caller could see.
     #[error("no such conversation")]
     ConversationNotFound,
 
-    // Our side
-    /// Try again with the same clientMsgId.
+    // The server
+    /// The client should retry with the same clientMsgId.
     #[error("the server is busy, try again")]
     ServerBusy,
-    /// A defect of ours.
     #[error("internal error")]
     InternalError,
 }
 
-/// What a library or a disk said, kept for the log.
+/// The error of a library or the operating system, for the log.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
+
+/// A refusal with the part of the request that is wrong: the path of a field, or an id.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DetailedReason {
+    pub reason: Reason,
+    /// For people; clients decide by the reason.
+    pub detail: Option<Box<str>>,
+}
+
+impl DetailedReason {
+    pub fn new(reason: Reason, detail: impl Into<Box<str>>) -> Self {
+        Self { reason, detail: Some(detail.into()) }
+    }
+
+    /// A field whose value has the wrong form or range.
+    pub fn field(name: &str) -> Self {
+        Self::new(Reason::InvalidParam, format!("`{name}`"))
+    }
+}
+
+/// For dialects that send only the reason.
+impl From<DetailedReason> for Reason {
+    fn from(refusal: DetailedReason) -> Self {
+        refusal.reason
+    }
+}
+
+impl From<Reason> for DetailedReason {
+    fn from(reason: Reason) -> Self {
+        Self { reason, detail: None }
+    }
+}
 
 /// How an operation can fail.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The caller's doing; goes on the wire as it is.
+    /// The caller's fault; sent to the client as it is.
     #[error("{0}")]
     Refused(#[from] Reason),
-    /// Nothing was decided: try again later. On the wire `server_busy`.
+    /// The same, with what exactly is wrong. HTTP sends the detail too.
+    #[error("{reason}: {detail}")]
+    RefusedWithDetail { reason: Reason, detail: Box<str> },
+    /// Nothing was decided; the client may retry. Sent as `server_busy`.
     #[error("{0}")]
     Unavailable(#[source] BoxError),
-    /// Ours; logged with context, hidden on the wire.
+    /// The server's fault; logged with context, and hidden from the client.
     #[error("internal error: {0}")]
     Internal(#[source] BoxError),
 }
 
 impl Error {
-    /// What the caller is told.
+    /// The reason to send to the client.
     pub fn reason(&self) -> Reason {
         match self {
-            Self::Refused(reason) => *reason,
+            Self::Refused(reason) | Self::RefusedWithDetail { reason, .. } => *reason,
             Self::Unavailable(_) => Reason::ServerBusy,
             Self::Internal(_) => Reason::InternalError,
+        }
+    }
+
+    /// What exactly is wrong with the request, if it is known.
+    pub fn detail(&self) -> Option<&str> {
+        match self {
+            Self::RefusedWithDetail { detail, .. } => Some(detail),
+            Self::Refused(_) | Self::Unavailable(_) | Self::Internal(_) => None,
+        }
+    }
+}
+
+impl From<DetailedReason> for Error {
+    fn from(DetailedReason { reason, detail }: DetailedReason) -> Self {
+        match detail {
+            Some(detail) => Self::RefusedWithDetail { reason, detail },
+            None => Self::Refused(reason),
         }
     }
 }

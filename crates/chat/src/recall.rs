@@ -1,4 +1,4 @@
-//! Taking a message back, and learning of changes.
+//! Recalling a message, and reading a conversation's changes.
 
 use std::sync::Arc;
 
@@ -6,35 +6,35 @@ use crate::chat::Chat;
 use crate::ids::{ConversationId, MessageId, Seq};
 use crate::model::{Caller, Change, Message};
 use crate::policy::recall::may_recall;
-use crate::read::{self, Listed};
+use crate::read::{self, Page};
 use crate::reason::{Error, Reason};
-use crate::store::{Asker, RecallFacts};
+use crate::store::{Actor, RecallFacts};
 
-/// Takes a message back. Repeating it gives the same answer.
+/// Recalls a message. Repeating it returns the same result.
 pub async fn recall(chat: &Chat, caller: &Caller, id: MessageId) -> Result<Arc<Message>, Error> {
-    if !chat.sends.take(caller.user.clone(), chat.clock.ticks()) {
+    if !chat.send_throttle.take(caller.user.clone(), chat.clock.ticks()) {
         return Err(Reason::TooManyRequests.into()); // a recall costs what a send costs
     }
     let now = chat.clock.now();
-    let asker = Asker { user: caller.user.clone(), at: now, origin: caller.connection };
+    let actor = Actor { user: caller.user.clone(), at: now, origin: caller.connection };
     let (rules, by) = (chat.rules.clone(), caller.user.clone());
     let may = Box::new(move |facts: RecallFacts<'_>| may_recall(&rules, &by, facts, now));
-    let recalled = chat.store.recall(id, asker, may).await??;
-    chat.meters.revoked();
+    let recalled = chat.store.recall(id, actor, may).await??;
+    chat.meters.count_recall();
     Ok(recalled)
 }
 
-/// The changes of a conversation after a place, oldest first, as far as the caller may see.
+/// The changes of a conversation after a change seq that the caller may see, oldest first.
 pub async fn changes(
     chat: &Chat,
     caller: &Caller,
     conversation: &ConversationId,
     after: Seq,
     limit: usize,
-) -> Result<Listed<Arc<Change>>, Error> {
+) -> Result<Page<Arc<Change>>, Error> {
     let standing = read::standing(chat, caller, conversation).await?;
     let after = after.max(standing.window.change_min.previous());
     let mut changes = chat.store.changes(conversation, after, limit + 1).await?;
     changes.retain(|change| change.seq <= standing.visible_change_max());
-    Ok(Listed::cut(changes, limit))
+    Ok(Page::cut(changes, limit))
 }

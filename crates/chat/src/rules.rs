@@ -1,9 +1,9 @@
-//! The numbers and choices an operator may set. Dialects differ through these values, never by
-//! asking who is speaking.
+//! Limits and choices that an operator sets. Dialects differ through these values; no feature asks which
+//! dialect a request came from.
 
 use std::sync::Arc;
 
-use crate::words::Words;
+use crate::word_filter::WordFilter;
 
 /// How many devices of one user may be connected.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -17,26 +17,25 @@ pub enum SessionPolicy {
     Single,
 }
 
-/// Who may make an account.
+/// Who may register an account.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Registration {
-    /// Whoever wants one.
+pub enum RegistrationPolicy {
+    /// Everyone.
     #[default]
     Open,
-    /// Nobody.
     Closed,
 }
 
 /// Limits and choices of the domain.
 #[derive(Clone, Debug)]
 pub struct Rules {
-    /// Who gives way when a second device comes.
+    /// Which sessions close when another device connects.
     pub session_policy: SessionPolicy,
     /// Sockets per user.
     pub connections_max: usize,
-    /// How long an access token lives.
+    /// Lifetime of an access token.
     pub access_ttl_ms: u64,
-    /// How long a sign-in lives without being refreshed.
+    /// How long a sign-in lasts without a refresh.
     pub refresh_ttl_ms: u64,
     /// Characters of a text message.
     pub text_chars_max: usize,
@@ -44,17 +43,18 @@ pub struct Rules {
     pub content_bytes_max: usize,
     /// Entries of the extra map.
     pub extra_entries_max: usize,
-    /// Words that are not shown.
-    pub words: Option<Arc<Words>>,
-    /// How long a sender may take a message back.
+    /// Replaces words in text messages.
+    pub word_filter: Option<Arc<WordFilter>>,
+    /// How long a sender may recall a message.
     pub recall_window_ms: u64,
-    /// How long a rotated refresh token gives the same next one, before showing it ends the sign-in.
+    /// How long a rotated refresh token still yields the same next token. After that, presenting it ends the
+    /// sign-in.
     pub refresh_grace_ms: u64,
-    /// How long a message is shown that was accepted and then lost, before it is taken away.
+    /// How long a client shows an accepted message that was lost, before it is dropped.
     pub preview_ms: u64,
-    /// Messages of one resend page.
+    /// Messages per resend page.
     pub resend_page: usize,
-    /// Bytes of one page of messages, sent again or read.
+    /// Bytes per page of messages, resent or read.
     pub page_bytes_max: usize,
     /// Sends of one user per second; zero is no limit.
     pub user_sends_per_second: u32,
@@ -64,8 +64,8 @@ pub struct Rules {
     pub user_requests_per_second: u32,
     /// Requests of one user in a burst.
     pub user_requests_burst: u32,
-    /// Who may make an account.
-    pub registration: Registration,
+    /// Who may register an account.
+    pub registration: RegistrationPolicy,
     /// Registrations from one address per minute; zero is none at all.
     pub registrations_per_minute: u32,
     /// Choices about groups.
@@ -75,50 +75,51 @@ pub struct Rules {
 /// Limits and choices about groups.
 #[derive(Clone, Copy, Debug)]
 pub struct GroupRules {
-    /// Members of one group.
     pub members_max: u32,
-    /// Admins of one group.
     pub admins_max: usize,
-    /// People one request may speak of.
+    /// Users that one request may name.
     pub batch_max: usize,
-    /// People who may wait to be let in.
+    /// Open requests to join per group.
     pub requests_max: u32,
-    /// People one message may mention.
+    /// Users that one message may mention.
     pub mentions_max: usize,
-    /// How long a code stays before it may be replaced.
+    /// Minimum age of a join code before it may be replaced.
     pub code_cooldown_ms: u64,
-    /// Read receipts and typing go to all members up to this size.
+    /// Up to this many members, read receipts and typing go to all members.
     pub receipts_members_max: u32,
-    /// How messages reach those who are online.
-    pub strategy: Strategy,
+    /// How messages reach online members.
+    pub strategy: DeliveryStrategy,
     /// From this many members on, `auto` notifies.
     pub notify_members: u32,
     /// From this many members online, `auto` notifies.
     pub notify_online: usize,
-    /// From this many members on, `auto` tells nobody.
+    /// From this many members on, `auto` pushes nothing.
     pub none_members: u32,
-    /// From this many members online, `auto` tells nobody.
+    /// From this many members online, `auto` pushes nothing.
     pub none_online: usize,
 }
 
-/// How a group's messages reach those who are online.
+/// How a group's messages reach online members.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Strategy {
-    /// As messages.
+pub enum DeliveryStrategy {
     Push,
-    /// As a word that there is one, to be pulled.
+    /// As a notification without content; clients pull the message.
     Notify,
-    /// Not at all: they look.
+    /// Nothing is sent; clients poll.
     None,
-    /// By the size of the group and of its audience.
+    /// Chosen by the number of members and of online members.
     #[default]
     Auto,
 }
 
 impl Rules {
-    /// Who may make an account: no tries are no accounts, never as many as one likes.
-    pub fn registration(&self) -> Registration {
-        if self.registrations_per_minute == 0 { Registration::Closed } else { self.registration }
+    /// Zero registrations per minute closes the registration. Everywhere else a rate of zero means "no limit".
+    pub fn registration(&self) -> RegistrationPolicy {
+        if self.registrations_per_minute == 0 {
+            RegistrationPolicy::Closed
+        } else {
+            self.registration
+        }
     }
 }
 
@@ -132,7 +133,7 @@ impl Default for GroupRules {
             mentions_max: 50,
             code_cooldown_ms: 24 * 60 * 60 * 1000,
             receipts_members_max: 200,
-            strategy: Strategy::Auto,
+            strategy: DeliveryStrategy::Auto,
             notify_members: 2000,
             notify_online: 500,
             none_members: 10_000,
@@ -151,7 +152,7 @@ impl Default for Rules {
             text_chars_max: 4096,
             content_bytes_max: 64 * 1024,
             extra_entries_max: 32,
-            words: None,
+            word_filter: None,
             recall_window_ms: 120_000,
             refresh_grace_ms: 60_000,
             preview_ms: 30_000,
@@ -161,7 +162,7 @@ impl Default for Rules {
             user_sends_burst: 60,
             user_requests_per_second: 50,
             user_requests_burst: 100,
-            registration: Registration::Open,
+            registration: RegistrationPolicy::Open,
             registrations_per_minute: 600,
             groups: GroupRules::default(),
         }

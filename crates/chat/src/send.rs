@@ -1,5 +1,5 @@
-//! Saying something: facts, policy, append. What became durable is announced by the store itself
-//! (see [`crate::announce`]), so a sender who disconnects takes nothing away from the receiver.
+//! Sending a message: gather facts, ask the policy, append. The store publishes what became durable (see
+//! [`crate::chat::Chat::new`]), so receivers get the message even if the sender disconnects.
 
 use std::collections::BTreeSet;
 use std::pin::Pin;
@@ -9,154 +9,158 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 
 use crate::chat::Chat;
-use crate::command::{Accepted, Outgoing, Reply, Saved, Target};
+use crate::command::{Accepted, NewMessage, Reply, Saved, Target};
+use crate::cursor_audit;
 use crate::group;
 use crate::ids::{ConnectionId, ConversationId, MessageId, UserId};
-use crate::intake::{Intake, Taken};
-use crate::invariants::visible;
-use crate::membership::Belonging;
+use crate::invariants::is_visible;
+use crate::membership::MembershipStatus;
 use crate::model::{Caller, Content, Draft, Message, ReplyTo};
-use crate::people;
 use crate::policy::group::may_speak;
-use crate::policy::send::{Facts, Permit, may_repeat, may_send};
+use crate::policy::send::{Permit, SendFacts, may_retry, may_send};
 use crate::reason::{Error, Reason};
-use crate::store::{Appended, Stored};
-use crate::trail;
+use crate::store::{Appended, StoreFuture};
+use crate::two_phase::{AcceptOutcome, TwoPhase};
+use crate::user_lookup;
 
-/// A message that has its place in the order; the answer comes once it is durable.
-pub struct Saving {
-    appended: Stored<'static, Appended>,
-    as_sent: Bytes,
-    trail: Option<Box<trail::Sending>>,
+/// Resolves once the message is durable. The message already has its place in the order.
+pub struct SaveFuture {
+    appended: StoreFuture<'static, Appended>,
+    original_body: Bytes,
+    audit: Option<Box<cursor_audit::SendAudit>>,
 }
 
-impl Future for Saving {
+impl Future for SaveFuture {
     type Output = Result<Saved, Error>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let appended = std::task::ready!(self.appended.as_mut().poll(cx))?;
-        if let (Some(trail), Appended::Stored(message)) = (&self.trail, &appended) {
-            trail.saved(message);
+        if let (Some(audit), Appended::Stored(message)) = (&self.audit, &appended) {
+            audit.log_saved(message);
         }
-        Poll::Ready(outcome(appended, &self.as_sent))
+        Poll::Ready(append_result(appended, &self.original_body))
     }
 }
 
-fn outcome(appended: Appended, as_sent: &Bytes) -> Result<Saved, Error> {
+fn append_result(appended: Appended, original_body: &Bytes) -> Result<Saved, Error> {
     match appended {
-        Appended::Stored(message) => Ok(saved(message, as_sent, false)),
-        Appended::Duplicate(message) => Ok(saved(message, as_sent, true)),
+        Appended::Stored(message) => Ok(saved_reply(message, original_body, false)),
+        Appended::Duplicate(message) => Ok(saved_reply(message, original_body, true)),
         Appended::Conflict => Err(Reason::ClientMsgIdConflict.into()),
         Appended::Refused(reason) => Err(reason.into()),
     }
 }
 
-/// A message that has its place among those of its sender; the answer comes once it is durable, or
-/// once somebody has taken it in.
-pub enum Sending {
-    /// On the ordinary way.
-    Saving(Saving),
-    /// On the early one.
-    Accepting(Accepting),
+/// Resolves once the message is durable or accepted. It already has its place among its sender's messages.
+pub enum PendingSend {
+    /// The reply comes when the message is durable.
+    Save(SaveFuture),
+    /// The reply comes when two-phase acknowledgement has accepted the message.
+    Accept(AcceptFuture),
 }
 
-/// A message that somebody takes in before it is saved.
-pub struct Accepting {
-    taken: Stored<'static, Taken>,
+/// Resolves once two-phase acknowledgement has accepted the message.
+pub struct AcceptFuture {
+    outcome: StoreFuture<'static, AcceptOutcome>,
     accepted: Option<Box<Accepted>>,
-    as_sent: Bytes,
+    original_body: Bytes,
 }
 
-impl Future for Sending {
+impl Future for PendingSend {
     type Output = Result<Reply, Error>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         match &mut *self {
-            Self::Saving(saving) => Pin::new(saving).poll(cx).map_ok(Reply::Saved),
-            Self::Accepting(it) => {
-                let taken = std::task::ready!(it.taken.as_mut().poll(cx))?;
-                Poll::Ready(match (taken, it.accepted.take()) {
-                    (Taken::Appended(appended), _) => {
-                        outcome(appended, &it.as_sent).map(Reply::Saved)
+            Self::Save(saving) => Pin::new(saving).poll(cx).map_ok(Reply::Saved),
+            Self::Accept(it) => {
+                let outcome = std::task::ready!(it.outcome.as_mut().poll(cx))?;
+                Poll::Ready(match (outcome, it.accepted.take()) {
+                    (AcceptOutcome::Appended(appended), _) => {
+                        append_result(appended, &it.original_body).map(Reply::Saved)
                     }
-                    (Taken::Accepted, Some(accepted)) => Ok(Reply::Accepted(*accepted)),
-                    (Taken::Accepted, None) => Ok(Reply::Quiet), // asked again after the answer
+                    (AcceptOutcome::Accepted, Some(accepted)) => Ok(Reply::Accepted(*accepted)),
+                    (AcceptOutcome::Accepted, None) => Ok(Reply::Nothing), // polled again after completion
                 })
             }
         }
     }
 }
 
-/// Sends a message. When this returns, the message has its place in the order. Whoever `knows` what
-/// accepted means may be told that much before it is saved.
+/// Sends a message. When this returns, the message has its place in the order. With `supports_two_phase`
+/// the reply may be "accepted" before the message is saved.
 pub async fn send(
     chat: &Chat,
     caller: &Caller,
-    outgoing: Outgoing,
-    knows_accepted: bool,
-) -> Result<Sending, Error> {
-    let (permit, draft) = draft(chat, caller, outgoing).await?;
-    match &chat.intake {
-        Some(intake) if knows_accepted && intake.takes(&draft.conversation) => {
-            still_speaks(chat, &draft).await?;
-            Ok(Sending::Accepting(accept(&**intake, permit, draft)))
+    outgoing: NewMessage,
+    supports_two_phase: bool,
+) -> Result<PendingSend, Error> {
+    let (permit, draft) = throttled_draft(chat, caller, outgoing).await?;
+    match &chat.two_phase {
+        Some(two_phase) if supports_two_phase && two_phase.accepts(&draft.conversation) => {
+            check_may_speak(chat, &draft).await?;
+            Ok(PendingSend::Accept(accept(&**two_phase, permit, draft)))
         }
         _ => {
-            let trail = trail::sending(chat, caller, &draft).await?;
-            Ok(Sending::Saving(append(chat, permit, draft, trail)))
+            let audit = cursor_audit::begin_send(chat, caller, &draft).await?;
+            Ok(PendingSend::Save(append(chat, permit, draft, audit)))
         }
     }
 }
 
-/// Sends a message the ordinary way.
-pub async fn save(chat: &Chat, caller: &Caller, outgoing: Outgoing) -> Result<Saving, Error> {
-    let (permit, draft) = draft(chat, caller, outgoing).await?;
-    let trail = trail::sending(chat, caller, &draft).await?;
-    Ok(append(chat, permit, draft, trail))
+/// Sends a message without two-phase acknowledgement: the reply comes when it is durable.
+pub async fn save(chat: &Chat, caller: &Caller, outgoing: NewMessage) -> Result<SaveFuture, Error> {
+    let (permit, draft) = throttled_draft(chat, caller, outgoing).await?;
+    let audit = cursor_audit::begin_send(chat, caller, &draft).await?;
+    Ok(append(chat, permit, draft, audit))
 }
 
-async fn draft(chat: &Chat, caller: &Caller, outgoing: Outgoing) -> Result<(Permit, Draft), Error> {
-    if !chat.sends.take(caller.user.clone(), chat.clock.ticks()) {
+async fn throttled_draft(
+    chat: &Chat,
+    caller: &Caller,
+    outgoing: NewMessage,
+) -> Result<(Permit, Draft), Error> {
+    if !chat.send_throttle.take(caller.user.clone(), chat.clock.ticks()) {
         return Err(Reason::TooManyRequests.into());
     }
-    drafted(chat, caller.user.clone(), caller.connection, outgoing).await
+    build_draft(chat, caller.user.clone(), caller.connection, outgoing).await
 }
 
-/// A message whose receiver was looked up: `to` is their own id, however it was typed.
-struct Addressed {
-    outgoing: Outgoing,
+/// A message whose receiver was looked up: `to` is the id of the account, in whatever case it was typed.
+struct ResolvedSend {
+    outgoing: NewMessage,
     receiver_exists: bool,
 }
 
-async fn look_up(chat: &Chat, mut outgoing: Outgoing) -> Result<Addressed, Error> {
-    once_each(&mut outgoing.content);
+async fn resolve_receiver(chat: &Chat, mut outgoing: NewMessage) -> Result<ResolvedSend, Error> {
+    dedupe_mentions(&mut outgoing.content);
     let mut receiver_exists = true;
     if let Target::User(user) = &mut outgoing.to {
-        match people::known(chat, user).await? {
+        match user_lookup::find_id(chat, user).await? {
             Some(id) => *user = id,
             None => receiver_exists = false,
         }
     }
-    Ok(Addressed { outgoing, receiver_exists })
+    Ok(ResolvedSend { outgoing, receiver_exists })
 }
 
-/// The append will ask too, but then others may have been told that it was accepted.
-async fn still_speaks(chat: &Chat, draft: &Draft) -> Result<(), Error> {
+/// Whether the sender may post in the group. The append checks it again, but by then other clients may
+/// have been shown the accepted message.
+async fn check_may_speak(chat: &Chat, draft: &Draft) -> Result<(), Error> {
     let Some(group) = draft.conversation.group() else { return Ok(()) };
     let member = chat.store.group_member(&group, &draft.sender).await?;
-    let was_in = match member {
+    let was_member = match member {
         Some(_) => true,
         None => chat.store.standing(&draft.sender, &draft.conversation).await?.is_some(),
     };
     let group = chat.store.group(&group).await?;
-    let sender = Belonging::new(member.as_ref(), was_in);
+    let sender = MembershipStatus::new(member.as_ref(), was_member);
     let Err(reason) = may_speak(group.as_deref(), sender, draft) else { return Ok(()) };
     let id = MessageId::of(&draft.sender, &draft.client_id);
-    // What is stored already is answered, whatever its sender may do by now.
+    // A retry of a stored message is acknowledged, even if its sender may not post any more.
     if chat.store.message(id).await?.is_some() { Ok(()) } else { Err(reason.into()) }
 }
 
-fn accept(intake: &dyn Intake, permit: Permit, draft: Draft) -> Accepting {
+fn accept(two_phase: &dyn TwoPhase, permit: Permit, draft: Draft) -> AcceptFuture {
     let accepted = Accepted {
         id: MessageId::of(&draft.sender, &draft.client_id),
         conversation: draft.conversation.clone(),
@@ -165,32 +169,32 @@ fn accept(intake: &dyn Intake, permit: Permit, draft: Draft) -> Accepting {
         at: draft.sent_at,
         cleaned: draft.cleaned.clone(),
     };
-    let as_sent = draft.content.body.clone();
-    let taken = intake.take(permit, draft);
-    Accepting { taken, accepted: Some(Box::new(accepted)), as_sent }
+    let original_body = draft.content.body.clone();
+    let outcome = two_phase.accept(permit, draft);
+    AcceptFuture { outcome, accepted: Some(Box::new(accepted)), original_body }
 }
 
-/// Says something with the operator's own voice, to anybody or to any group.
-pub async fn system(chat: &Chat, outgoing: Outgoing) -> Result<Saved, Error> {
-    let (permit, draft) = drafted(chat, UserId::system(), None, outgoing).await?;
+/// Sends a message from the system user, to any user or group.
+pub async fn send_as_system(chat: &Chat, outgoing: NewMessage) -> Result<Saved, Error> {
+    let (permit, draft) = build_draft(chat, UserId::system(), None, outgoing).await?;
     append(chat, permit, draft, None).await
 }
 
-async fn drafted(
+async fn build_draft(
     chat: &Chat,
     sender: UserId,
     origin: Option<ConnectionId>,
-    outgoing: Outgoing,
+    outgoing: NewMessage,
 ) -> Result<(Permit, Draft), Error> {
-    let mut addressed = look_up(chat, outgoing).await?;
-    let conversation = addressed.outgoing.to.conversation(&sender);
-    let permit = permit(chat, &sender, &conversation, &mut addressed).await?;
-    let Addressed { outgoing, .. } = addressed;
+    let mut resolved = resolve_receiver(chat, outgoing).await?;
+    let conversation = resolved.outgoing.to.conversation(&sender);
+    let permit = request_permit(chat, &sender, &conversation, &mut resolved).await?;
+    let ResolvedSend { outgoing, .. } = resolved;
     let draft = Draft {
         conversation,
         sender,
         client_id: outgoing.client_id,
-        cleaned: chat.rules.words.as_ref().and_then(|words| words.clean(&outgoing.content)),
+        cleaned: chat.rules.word_filter.as_ref().and_then(|words| words.apply(&outgoing.content)),
         content: outgoing.content,
         sent_at: chat.clock.now(),
         origin,
@@ -199,94 +203,99 @@ async fn drafted(
     Ok((permit, draft))
 }
 
-fn append(chat: &Chat, permit: Permit, draft: Draft, trail: Option<Box<trail::Sending>>) -> Saving {
-    let as_sent = draft.content.body.clone();
-    Saving { appended: chat.store.append(permit, draft), as_sent, trail }
+fn append(
+    chat: &Chat,
+    permit: Permit,
+    draft: Draft,
+    audit: Option<Box<cursor_audit::SendAudit>>,
+) -> SaveFuture {
+    let original_body = draft.content.body.clone();
+    SaveFuture { appended: chat.store.append(permit, draft), original_body, audit }
 }
 
-/// Asks the policy. What is stored already may be sent again, even by somebody who is not let in any
-/// more or who answered what they no longer see.
-async fn permit(
+/// Asks the policy. A retry of a stored message is allowed even if its sender left the group since, or
+/// cannot see the message it replies to any more.
+async fn request_permit(
     chat: &Chat,
     sender: &UserId,
     conversation: &ConversationId,
-    addressed: &mut Addressed,
+    resolved: &mut ResolvedSend,
 ) -> Result<Permit, Error> {
-    let asked = match facts(chat, sender, conversation, addressed).await {
-        Ok(facts) => may_send(&chat.rules, sender, &addressed.outgoing, facts),
-        Err(Error::Refused(reason)) => Err(reason),
+    let decision = match gather_facts(chat, sender, conversation, resolved).await {
+        Ok(facts) => may_send(&chat.rules, sender, &resolved.outgoing, facts),
+        Err(Error::Refused(reason) | Error::RefusedWithDetail { reason, .. }) => Err(reason),
         Err(error) => return Err(error),
     };
-    let reason = match asked {
+    let reason = match decision {
         Ok(permit) => return Ok(permit),
         Err(reason) => reason,
     };
-    let id = MessageId::of(sender, &addressed.outgoing.client_id);
+    let id = MessageId::of(sender, &resolved.outgoing.client_id);
     let stored = chat.store.message(id).await?;
-    let permit = stored.and_then(|stored| may_repeat(&stored, sender));
+    let permit = stored.and_then(|stored| may_retry(&stored, sender));
     Ok(permit.ok_or(reason)?)
 }
 
-/// Gathers what the policy asks, and fills in who had said what is answered.
-async fn facts(
+/// Gathers the facts for the policy, and fills in the sender of the message that is replied to.
+async fn gather_facts(
     chat: &Chat,
     sender: &UserId,
     conversation: &ConversationId,
-    addressed: &mut Addressed,
-) -> Result<Facts, Error> {
-    let Addressed { outgoing, receiver_exists } = addressed;
-    let mut facts = Facts {
+    resolved: &mut ResolvedSend,
+) -> Result<SendFacts, Error> {
+    let ResolvedSend { outgoing, receiver_exists } = resolved;
+    let mut facts = SendFacts {
         receiver_exists: *receiver_exists,
-        mentions_are_there: true,
-        answers_something: true,
+        mentions_are_members: true,
+        reply_is_visible: true,
     };
     if let Some(id) = outgoing.reply_to {
-        let answered = chat.store.message(id).await?;
-        let author = answered.as_ref().map_or(sender, |answered| &answered.sender).clone();
+        let original = chat.store.message(id).await?;
+        let author = original.as_ref().map_or(sender, |original| &original.sender).clone();
         outgoing.content.reply_to = Some(ReplyTo { message: id, sender: author });
-        facts.answers_something = can_see(chat, sender, conversation, answered.as_deref()).await?;
+        facts.reply_is_visible = can_see(chat, sender, conversation, original.as_deref()).await?;
     }
     if outgoing.content.mentions.len() <= chat.rules.groups.mentions_max {
-        facts.mentions_are_there = mentions_are_there(chat, sender, outgoing).await?;
+        facts.mentions_are_members = resolve_mentions(chat, sender, outgoing).await?;
     }
-    if !(facts.mentions_are_there && facts.answers_something)
+    if !(facts.mentions_are_members && facts.reply_is_visible)
         && let Target::Group(group) = &outgoing.to
         && !sender.is_system()
     {
-        // To whoever is not in the group, that is all there is to say.
+        // A sender outside the group learns only that, not whether a mention or reply is valid.
         chat.store.group(group).await?.ok_or(Reason::GroupNotFound)?;
-        group::must_be_in(chat, group, sender).await?;
+        group::require_member(chat, group, sender).await?;
     }
     Ok(facts)
 }
 
-/// Whether everybody who is mentioned is in the conversation. Mentions become their own ids.
-async fn mentions_are_there(
+/// Replaces mentions by the ids of their accounts. Returns whether all of them are in the conversation.
+async fn resolve_mentions(
     chat: &Chat,
     sender: &UserId,
-    outgoing: &mut Outgoing,
+    outgoing: &mut NewMessage,
 ) -> Result<bool, Error> {
-    let Outgoing { to, content, .. } = outgoing;
+    let NewMessage { to, content, .. } = outgoing;
     let mut was_renamed = false;
     for mention in &mut content.mentions {
-        if is_there(chat, sender, to, mention).await? {
+        if is_participant(chat, sender, to, mention).await? {
             continue;
         }
-        let meant = people::meant(chat, mention.clone()).await?;
-        if meant == *mention || !is_there(chat, sender, to, &meant).await? {
+        let id = user_lookup::resolve_id(chat, mention.clone()).await?;
+        if id == *mention || !is_participant(chat, sender, to, &id).await? {
             return Ok(false);
         }
-        *mention = meant;
+        *mention = id;
         was_renamed = true;
     }
     if was_renamed {
-        once_each(content);
+        dedupe_mentions(content);
     }
-    // Between two people nobody is everybody.
+    // `@all` is only valid in groups.
     Ok(!content.mentions_all || matches!(to, Target::Group(_)))
 }
 
-async fn is_there(
+async fn is_participant(
     chat: &Chat,
     sender: &UserId,
     to: &Target,
@@ -308,17 +317,16 @@ async fn can_see(
         return Ok(false);
     };
     let standing = chat.store.standing(sender, conversation).await?;
-    Ok(standing.is_some_and(|standing| visible(standing.window, message.seq)))
+    Ok(standing.is_some_and(|standing| is_visible(standing.window, message.seq)))
 }
 
-/// Nobody is mentioned twice.
-fn once_each(content: &mut Content) {
-    let mut named = BTreeSet::new();
-    content.mentions.retain(|user| named.insert(user.clone()));
+fn dedupe_mentions(content: &mut Content) {
+    let mut seen = BTreeSet::new();
+    content.mentions.retain(|user| seen.insert(user.clone()));
 }
 
-/// The answer: the same for every retry, whatever the word list says by then.
-fn saved(message: Arc<Message>, as_sent: &Bytes, duplicate: bool) -> Saved {
-    let cleaned = message.recalled.is_none() && message.content.body != *as_sent;
+/// The same reply for every retry, even if the word list has changed since.
+fn saved_reply(message: Arc<Message>, original_body: &Bytes, duplicate: bool) -> Saved {
+    let cleaned = message.recalled.is_none() && message.content.body != *original_body;
     Saved { message, duplicate, cleaned }
 }

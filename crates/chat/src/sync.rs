@@ -1,40 +1,39 @@
-//! Catching up: what a device has not seen, in fair pages.
+//! Catching up: the messages a device has not received, in fair pages.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, HashMap};
 use std::sync::Arc;
 
 use crate::chat::Chat;
-use crate::command::Page;
+use crate::command::ResendPage;
+use crate::cursor_audit::{self, ReachedMessage};
 use crate::ids::{ConversationId, MessageId, Millis, Seq, UserId};
 use crate::model::{Caller, CursorKind, Message, Receive, Standing};
-use crate::read::Listed;
+use crate::read::Page;
 use crate::reason::Error;
 use crate::store::{Limit, Order};
-use crate::trail::{self, Reached};
 
 /// Conversations read from the store at a time.
 const STANDINGS_PAGE: usize = 1000;
 
-/// How far one connection has been served while it catches up, so that the next page continues
-/// whether or not the client acknowledged the one before. Empty when there is nothing left.
+/// The progress of one connection while it catches up, so that the next page continues whether or not the
+/// client acknowledged the one before. Empty when nothing is left.
 #[derive(Debug, Default)]
 pub struct Catchup {
     sent: HashMap<ConversationId, Seq>,
-    /// Where the last pulled page ended.
-    pulled: HashMap<ConversationId, Pulled>,
+    /// The end of the last pulled page, per conversation.
+    pulled: HashMap<ConversationId, PageEnd>,
 }
 
-/// The last message of a conversation on a page, without its content.
 #[derive(Debug)]
-struct Pulled {
+struct PageEnd {
     message: MessageId,
     seq: Seq,
     sender: UserId,
     saved_at: Millis,
 }
 
-impl From<&Message> for Pulled {
+impl From<&Message> for PageEnd {
     fn from(it: &Message) -> Self {
         Self { message: it.id, seq: it.seq, sender: it.sender.clone(), saved_at: it.sent_at }
     }
@@ -53,19 +52,18 @@ impl Backlog {
 }
 
 impl Catchup {
-    /// The next page. A conversation starts where the client says it is, else where this
-    /// connection stopped, else at the member's delivered cursor.
-    pub async fn page(
+    /// The next page. A conversation starts at the client's cursor if given, else where this connection's
+    /// last page ended, else at the member's delivered cursor.
+    pub async fn next_page(
         &mut self,
         chat: &Chat,
         caller: &Caller,
         cursors: BTreeMap<ConversationId, Seq>,
-    ) -> Result<Page, Error> {
+    ) -> Result<ResendPage, Error> {
         let backlogs = self.backlogs(chat, caller, cursors).await?;
-        self.serve(chat, caller, backlogs, None).await
+        self.read_page(chat, caller, backlogs, None).await
     }
 
-    /// Everything that is left for this connection.
     async fn backlogs(
         &mut self,
         chat: &Chat,
@@ -81,7 +79,7 @@ impl Catchup {
             let is_last_page = standings.len() < STANDINGS_PAGE;
             for standing in standings {
                 if let Some(at) = cursors.get(&standing.conversation) {
-                    // Beyond the end is the end: what comes later is not muted by it.
+                    // Capped: a cursor beyond the newest message must not suppress messages that come later.
                     let at = (*at).min(standing.visible_max());
                     self.sent.insert(standing.conversation.clone(), at);
                 }
@@ -94,42 +92,44 @@ impl Catchup {
         Ok(backlogs)
     }
 
-    /// The next page for somebody who pulls instead of acknowledging: asking for the next one says
-    /// that the one before has arrived. From the beginning it starts at the delivered cursors.
-    pub async fn offline(
+    /// The next page for a client that pulls instead of acknowledging: a request that continues confirms that
+    /// the page before has arrived. One that does not starts over at the delivered cursors.
+    pub async fn pull_page(
         &mut self,
         chat: &Chat,
         caller: &Caller,
         goes_on: bool,
         limit: usize,
-    ) -> Result<Page, Error> {
+    ) -> Result<ResendPage, Error> {
         let served = std::mem::take(&mut self.pulled);
         if goes_on {
-            for (conversation, Pulled { message, seq, sender, saved_at }) in served {
+            for (conversation, PageEnd { message, seq, sender, saved_at }) in served {
                 let (user, kind) = (&caller.user, CursorKind::Delivered);
-                if let Some(moved) = chat.store.advance(user, &conversation, kind, seq).await? {
-                    let reached = Some(Reached { message, seq, sender: &sender, saved_at });
-                    trail::advanced(chat, caller, kind, &conversation, reached, moved);
+                if let Some(moved) =
+                    chat.store.advance_cursor(user, &conversation, kind, seq).await?
+                {
+                    let reached = Some(ReachedMessage { message, seq, sender: &sender, saved_at });
+                    cursor_audit::record_move(chat, caller, kind, &conversation, reached, moved);
                 }
             }
         } else {
             self.sent = HashMap::new();
         }
         let backlogs = self.backlogs(chat, caller, BTreeMap::new()).await?;
-        let page = self.serve(chat, caller, backlogs, Some(limit)).await?;
-        let ends = page.messages.iter().map(|it| (it.conversation.clone(), Pulled::from(&**it)));
+        let page = self.read_page(chat, caller, backlogs, Some(limit)).await?;
+        let ends = page.messages.iter().map(|it| (it.conversation.clone(), PageEnd::from(&**it)));
         self.pulled = ends.collect();
         Ok(page)
     }
 
-    /// Makes pushes good that were dropped: a page of just these conversations from just there. A
-    /// connection that is still catching up only goes back; its next page covers them.
+    /// Resends pushes that were dropped: a page of these conversations from these seqs on. A connection that
+    /// is still catching up is only set back, because its next page will cover them.
     pub async fn recover(
         &mut self,
         chat: &Chat,
         caller: &Caller,
         missed: BTreeMap<ConversationId, Seq>,
-    ) -> Result<Option<Page>, Error> {
+    ) -> Result<Option<ResendPage>, Error> {
         let is_catching_up = !self.sent.is_empty();
         let mut backlogs = Vec::new();
         for (conversation, at) in missed {
@@ -144,11 +144,10 @@ impl Catchup {
         if is_catching_up {
             return Ok(None);
         }
-        self.serve(chat, caller, backlogs, None).await.map(Some)
+        self.read_page(chat, caller, backlogs, None).await.map(Some)
     }
 
-    /// What is left of a conversation for this connection, if anything. Of what somebody does not
-    /// want to hear, nothing.
+    /// What is left of a conversation for this connection, if anything. Nothing if the member blocked it.
     fn backlog(&self, standing: Standing) -> Option<Backlog> {
         if standing.settings.receive == Receive::Blocked {
             return None;
@@ -160,26 +159,26 @@ impl Catchup {
         (backlog.pending() > 0).then_some(backlog)
     }
 
-    /// Reads a page of these and remembers where it ends: as many as wanted, else a page of private
-    /// messages and one of groups.
-    async fn serve(
+    /// Reads a page of these and remembers where it ends: `wanted` messages, or by default one page of private
+    /// messages and one of group messages.
+    async fn read_page(
         &mut self,
         chat: &Chat,
         caller: &Caller,
         mut backlogs: Vec<Backlog>,
         wanted: Option<usize>,
-    ) -> Result<Page, Error> {
-        // Whoever has waited longest is served first when there are more conversations than places.
-        // Private conversations and groups have a page each, so that neither crowds the other out.
+    ) -> Result<ResendPage, Error> {
+        // The least recently active conversations come first, in case there are more of them than messages on a
+        // page. Private conversations and groups have a page each, so that neither starves the other.
         let is_private = |backlog: &Backlog| backlog.standing.conversation.group().is_none();
         backlogs.sort_by_key(|it| (!is_private(it), it.standing.updated_at()));
         let pending: u64 = backlogs.iter().map(Backlog::pending).sum();
         let (private, groups) = backlogs.split_at(backlogs.partition_point(is_private));
         let shares = if let Some(wanted) = wanted {
-            share(wanted, &backlogs)
+            fair_shares(wanted, &backlogs)
         } else {
             let page = chat.rules.resend_page;
-            [share(page, private), share(page, groups)].concat()
+            [fair_shares(page, private), fair_shares(page, groups)].concat()
         };
         let mut streams = Vec::new();
         for (backlog, share) in backlogs.iter().zip(shares).filter(|(_, share)| *share > 0) {
@@ -194,14 +193,14 @@ impl Catchup {
             let ends = messages.iter().map(|message| (message.conversation.clone(), message.seq));
             self.sent.extend(ends);
         } else {
-            self.sent = HashMap::new(); // from here on the delivered cursor tells
+            self.sent = HashMap::new(); // from here on the delivered cursor counts
         }
         log(chat, caller, &backlogs, &messages, has_more);
-        Ok(Page { messages, has_more })
+        Ok(ResendPage { messages, has_more })
     }
 }
 
-/// One line of a page, at `info` only if there was something to send: most who connect have nothing.
+/// Logs one line per page, at `info` only if it has messages: most connections have nothing to catch up on.
 fn log(
     chat: &Chat,
     caller: &Caller,
@@ -234,23 +233,23 @@ fn log(
         for Backlog { standing, after } in backlogs {
             let of = |message: &&Arc<Message>| message.conversation == standing.conversation;
             let sent: Vec<&Message> = messages.iter().filter(of).map(|it| &**it).collect();
-            trail::resent(chat, caller, *after, &sent);
+            cursor_audit::log_resend(chat, caller, *after, &sent);
         }
     }
 }
 
-/// Divides a page: everybody the same, and what the small ones leave goes to the others.
-fn share(page: usize, backlogs: &[Backlog]) -> Vec<usize> {
+/// Divides a page evenly; what small backlogs do not need goes to the others.
+fn fair_shares(page: usize, backlogs: &[Backlog]) -> Vec<usize> {
     let mut shares = vec![0_usize; backlogs.len()];
     let mut left = page;
     while left > 0 {
-        let hungry: Vec<usize> =
+        let unsatisfied: Vec<usize> =
             (0..backlogs.len()).filter(|&i| (shares[i] as u64) < backlogs[i].pending()).collect();
-        if hungry.is_empty() {
+        if unsatisfied.is_empty() {
             break;
         }
-        let each = (left / hungry.len()).max(1);
-        for i in hungry.into_iter().take(left) {
+        let each = (left / unsatisfied.len()).max(1);
+        for i in unsatisfied.into_iter().take(left) {
             let wants = usize::try_from(backlogs[i].pending()).unwrap_or(usize::MAX) - shares[i];
             let gets = wants.min(each).min(left);
             shares[i] += gets;
@@ -260,7 +259,7 @@ fn share(page: usize, backlogs: &[Backlog]) -> Vec<usize> {
     shares
 }
 
-/// Merges streams by time, keeping each one's own order, up to a number of bytes (at least one).
+/// Merges streams by time, keeping each one's own order, up to a number of bytes but at least one message.
 fn merge(streams: Vec<Vec<Arc<Message>>>, bytes_max: usize) -> Vec<Arc<Message>> {
     let mut streams: Vec<_> = streams.into_iter().map(IntoIterator::into_iter).collect();
     let mut waiting = BinaryHeap::new();
@@ -289,21 +288,32 @@ fn merge(streams: Vec<Vec<Arc<Message>>>, bytes_max: usize) -> Vec<Arc<Message>>
     merged
 }
 
-/// Where somebody stands in all their conversations.
+/// A user's standings in all their conversations, also those that only have settings so far.
 pub async fn standings(chat: &Chat, user: &UserId) -> Result<Vec<Standing>, Error> {
     Ok(chat.store.standings(user, None, usize::MAX).await?)
 }
 
-/// Where the caller stands in their conversations, by id: for a device that compares with what it
-/// has.
+/// The caller's standings ordered by conversation id, for a device that compares them with its own state.
+/// With `include_empty` also those of private conversations without messages, which only have settings.
 pub async fn heads(
     chat: &Chat,
     caller: &Caller,
     after: Option<&ConversationId>,
     limit: usize,
-) -> Result<Listed<Standing>, Error> {
-    let standings = chat.store.standings(&caller.user, after, limit + 1).await?;
-    Ok(Listed::cut(standings, limit))
+    include_empty: bool,
+) -> Result<Page<Standing>, Error> {
+    let mut after = after.cloned();
+    let mut heads = Vec::new();
+    // A page may take several reads, since some are left out.
+    loop {
+        let standings = chat.store.standings(&caller.user, after.as_ref(), limit + 1).await?;
+        let is_last = standings.len() <= limit;
+        after = standings.last().map(|standing| standing.conversation.clone());
+        heads.extend(standings.into_iter().filter(|it| include_empty || it.has_begun()));
+        if is_last || heads.len() > limit {
+            return Ok(Page::cut(heads, limit));
+        }
+    }
 }
 
 #[cfg(test)]
@@ -329,7 +339,7 @@ mod tests {
 
     fn check(page: usize, pending: &[u64], expect: &[usize]) {
         let backlogs: Vec<_> = pending.iter().copied().map(backlog).collect();
-        assert_eq!(share(page, &backlogs), expect, "{page} over {pending:?}");
+        assert_eq!(fair_shares(page, &backlogs), expect, "{page} over {pending:?}");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Token buckets by key: how often somebody may do something. Per node, in memory, bounded.
+//! Rate limits by token buckets, one per key. Per node, in memory, bounded.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -6,19 +6,18 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::ids::Millis;
 
-/// More keys than this are not remembered; full buckets are forgotten first.
+/// Upper bound of keys; full buckets are evicted first.
 const KEYS_MAX: usize = 100_000;
 
-/// A bucket per key.
 #[derive(Debug)]
 pub struct Throttle<K> {
-    /// Tokens per millisecond; zero is no limit.
+    /// Tokens per millisecond; zero means no limit.
     rate: f64,
     burst: f64,
     buckets: Mutex<HashMap<K, Bucket>>,
 }
 
-/// How full a bucket was, and when.
+/// The fill level at a time.
 #[derive(Clone, Copy, Debug)]
 pub struct Bucket {
     tokens: f64,
@@ -26,7 +25,6 @@ pub struct Bucket {
 }
 
 impl Bucket {
-    /// A full bucket.
     pub fn full(burst: f64, now: Millis) -> Self {
         Self { tokens: burst, at: now }
     }
@@ -37,7 +35,7 @@ impl Bucket {
     }
 
     fn take_many(&mut self, wanted: f64, rate: f64, burst: f64, now: Millis) -> bool {
-        #[expect(clippy::cast_precision_loss, reason = "an interval of 2⁵³ ms is not to be feared")]
+        #[expect(clippy::cast_precision_loss, reason = "no interval reaches 2⁵³ ms")]
         let refilled = self.tokens + now.since(self.at) as f64 * rate;
         self.tokens = refilled.min(burst);
         self.at = now;
@@ -50,7 +48,7 @@ impl Bucket {
 }
 
 impl<K: Hash + Eq> Throttle<K> {
-    /// So many per second, so many at once. Zero per second is no limit.
+    /// Allows `rate` per second and `burst` at once. A rate of zero means no limit.
     pub fn per_second(rate: u32, burst: u32) -> Self {
         Self {
             rate: f64::from(rate) / 1000.0,
@@ -59,17 +57,17 @@ impl<K: Hash + Eq> Throttle<K> {
         }
     }
 
-    /// So many per minute, and as many at once. Zero is no limit.
+    /// Allows `rate` per minute, all of them at once. Zero means no limit.
     pub fn per_minute(rate: u32) -> Self {
         Self { rate: f64::from(rate) / 60_000.0, ..Self::per_second(1, rate) }
     }
 
-    /// Takes one for this key; `false` if there is none left.
+    /// Takes one token; `false` if none is left.
     pub fn take(&self, key: K, now: Millis) -> bool {
         self.with(key, now, |bucket, rate, burst| bucket.take(rate, burst, now))
     }
 
-    /// Takes several at once for what costs more, at most a whole burst.
+    /// Takes several tokens for an expensive operation, capped at a whole burst.
     pub fn take_many(&self, key: K, count: usize, now: Millis) -> bool {
         let wanted = f64::from(u32::try_from(count).unwrap_or(u32::MAX));
         self.with(key, now, |bucket, rate, burst| {
@@ -77,8 +75,8 @@ impl<K: Hash + Eq> Throttle<K> {
         })
     }
 
-    /// Gives one back that was taken for nothing.
-    pub fn give_back(&self, key: K, now: Millis) {
+    /// Returns a token.
+    pub fn refund(&self, key: K, now: Millis) {
         self.with(key, now, |bucket, _, burst| {
             bucket.tokens = (bucket.tokens + 1.0).min(burst);
             true
@@ -92,13 +90,10 @@ impl<K: Hash + Eq> Throttle<K> {
         let mut buckets = self.buckets.lock().unwrap_or_else(PoisonError::into_inner);
         if buckets.len() >= KEYS_MAX && !buckets.contains_key(&key) {
             let (rate, burst) = (self.rate, self.burst);
-            #[expect(
-                clippy::cast_precision_loss,
-                reason = "an interval of 2⁵³ ms is not to be feared"
-            )]
+            #[expect(clippy::cast_precision_loss, reason = "no interval reaches 2⁵³ ms")]
             buckets.retain(|_, b| b.tokens + now.since(b.at) as f64 * rate < burst);
             if buckets.len() >= KEYS_MAX {
-                buckets.clear(); // forgetting is kinder than refusing everybody new
+                buckets.clear(); // better than refusing every new key
             }
         }
         let bucket = buckets.entry(key).or_insert_with(|| Bucket::full(self.burst, now));

@@ -1,4 +1,4 @@
-//! Access tokens: JWT, HS256 only, checked against our own clock.
+//! Access tokens: JWT, HS256 only, checked against the injected clock.
 
 use data_encoding::BASE64URL_NOPAD;
 use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, Validation};
@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 use crate::ids::{LoginId, Millis, Platform, UserId};
 use crate::reason::{Error, Reason};
 
-/// The shortest secret that is accepted, in bytes.
 pub const SECRET_BYTES_MIN: usize = 32;
 
 const ACCESS: &str = "access";
@@ -17,26 +16,21 @@ pub struct TokenKey {
     encoding: EncodingKey,
     decoding: DecodingKey,
     validation: Validation,
-    refreshing: [u8; 32],
+    refresh_key: [u8; 32],
 }
 
 /// What a valid access token says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Claims {
-    /// Whose it is.
     pub user: UserId,
-    /// Of which sign-in.
     pub login: LoginId,
-    /// From what device.
     pub platform: Platform,
-    /// Of which session version.
     pub session_version: u64,
-    /// When it dies.
     pub expires_at: Millis,
 }
 
 #[derive(Serialize, Deserialize)]
-struct Payload {
+struct JwtPayload {
     user_id: String,
     platform_id: i32,
     sv: u64,
@@ -53,27 +47,26 @@ impl TokenKey {
             return None;
         }
         let mut validation = Validation::new(Algorithm::HS256);
-        // Times are checked below against the given clock; the library would ask the system's.
+        // `verify` checks times against the injected clock; the library would use the system's.
         validation.validate_exp = false;
         validation.required_spec_claims.clear();
         Some(Self {
             encoding: EncodingKey::from_secret(secret),
             decoding: DecodingKey::from_secret(secret),
             validation,
-            refreshing: blake3::derive_key("nexo next refresh token v1", secret),
+            refresh_key: blake3::derive_key("nexo next refresh token v1", secret),
         })
     }
 
-    /// The refresh token that follows another: the same for whoever asks again, because an answer
-    /// was lost or two asked at once, and nothing that could be worked out without the secret.
-    pub fn next_refresh(&self, refresh: &str) -> String {
-        let next = blake3::keyed_hash(&self.refreshing, refresh.as_bytes());
+    /// The refresh token that follows another. Deterministic, so that a repeated request (a lost response, two
+    /// tabs at once) gets the same token; not computable without the secret.
+    pub fn next_refresh_token(&self, refresh: &str) -> String {
+        let next = blake3::keyed_hash(&self.refresh_key, refresh.as_bytes());
         BASE64URL_NOPAD.encode(next.as_bytes())
     }
 
-    /// Signs a token.
     pub fn sign(&self, claims: &Claims, now: Millis) -> Result<String, Error> {
-        let payload = Payload {
+        let payload = JwtPayload {
             user_id: claims.user.to_string(),
             platform_id: claims.platform.0,
             sv: claims.session_version,
@@ -86,15 +79,15 @@ impl TokenKey {
             .map_err(|error| Error::Internal(Box::new(error)))
     }
 
-    /// Checks a token's signature, kind and time.
-    pub fn check(&self, token: &str, now: Millis) -> Result<Claims, Reason> {
+    /// Checks a token's signature, type and expiry.
+    pub fn verify(&self, token: &str, now: Millis) -> Result<Claims, Reason> {
         if token.is_empty() {
             return Err(Reason::MissingToken);
         }
         if token.len() > 4096 {
             return Err(Reason::InvalidToken);
         }
-        let payload = jsonwebtoken::decode::<Payload>(token, &self.decoding, &self.validation)
+        let payload = jsonwebtoken::decode::<JwtPayload>(token, &self.decoding, &self.validation)
             .map_err(|_| Reason::InvalidToken)?
             .claims;
         if payload.typ != ACCESS {
@@ -139,7 +132,7 @@ mod tests {
     #[test]
     fn what_was_signed_is_read_back() {
         let token = key().sign(&claims(), NOW).unwrap();
-        assert_eq!(key().check(&token, NOW), Ok(claims()));
+        assert_eq!(key().verify(&token, NOW), Ok(claims()));
     }
 
     #[test]
@@ -150,11 +143,11 @@ mod tests {
     #[test]
     fn time_and_key_are_checked() {
         let token = key().sign(&claims(), NOW).unwrap();
-        assert_eq!(key().check(&token, NOW.plus(60_000)), Err(Reason::TokenExpired));
-        assert!(key().check(&token, Millis(0)).is_ok(), "a clock that went back kicks nobody out");
+        assert_eq!(key().verify(&token, NOW.plus(60_000)), Err(Reason::TokenExpired));
+        assert!(key().verify(&token, Millis(0)).is_ok(), "a clock that went back kicks nobody out");
         let other = TokenKey::new(&[8; 32]).unwrap();
-        assert_eq!(other.check(&token, NOW), Err(Reason::InvalidToken));
-        assert_eq!(key().check("", NOW), Err(Reason::MissingToken));
+        assert_eq!(other.verify(&token, NOW), Err(Reason::InvalidToken));
+        assert_eq!(key().verify("", NOW), Err(Reason::MissingToken));
     }
 
     #[test]
@@ -182,7 +175,7 @@ mod tests {
         let raised = String::from_utf8(raised).unwrap().replace("alice", "admin");
         forged.push(token.replace(payload, &header(&raised)));
         for token in forged {
-            assert_eq!(key().check(&token, NOW), Err(Reason::InvalidToken), "{token:.80}");
+            assert_eq!(key().verify(&token, NOW), Err(Reason::InvalidToken), "{token:.80}");
         }
     }
 
@@ -194,7 +187,7 @@ mod tests {
             jsonwebtoken::encode(&Header::default(), &payload, &key().encoding).unwrap()
         };
         let whole = r#"{"user_id":"alice","platform_id":5,"sv":3,"exp":9999999999,"iat":1,"jti":"AEBAGBAFAYDQQCIKBMGA2DQPCA","typ":"access"}"#;
-        assert!(key().check(&sign(whole), NOW).is_ok());
+        assert!(key().verify(&sign(whole), NOW).is_ok());
         for (field, instead) in [
             (r#""typ":"access""#, r#""typ":"refresh""#),
             (r#","typ":"access""#, ""),
@@ -204,7 +197,7 @@ mod tests {
             ("AEBAGBAFAYDQQCIKBMGA2DQPCA", "short"),
         ] {
             let token = sign(&whole.replace(field, instead));
-            assert_eq!(key().check(&token, NOW), Err(Reason::InvalidToken), "{instead}");
+            assert_eq!(key().verify(&token, NOW), Err(Reason::InvalidToken), "{instead}");
         }
     }
 }

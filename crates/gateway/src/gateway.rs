@@ -1,48 +1,28 @@
-//! What the sockets of one node share.
+//! The state that all sockets of a node share.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Weak};
 
-use nexo_chat::Chat;
 use nexo_chat::bus::Listener;
 use nexo_chat::ids::ConnectionId;
-use nexo_wire::dialect::Limits;
-use tokio::runtime::Handle;
+use nexo_chat::{Chat, Reason};
+use nexo_wire::dialect::ClientLimits;
 use tokio::sync::watch;
 
-use crate::beginning::Beginnings;
-use crate::behind::Behind;
 use crate::delivery::Delivery;
-use crate::groups::Groups;
-use crate::measure::Measures;
+use crate::delivery::fanout::Fanout;
+use crate::meters::Meters;
 use crate::options::Options;
-use crate::recalls::Recalls;
-use crate::relearn::Relearning;
-use crate::roster::Roster;
-use crate::settling::Settling;
-use crate::unsettled::Unsettled;
 
-/// One node's sockets and what they need.
 pub struct Gateway {
-    /// The domain.
     pub chat: Arc<Chat>,
-    /// The limits.
     pub options: Options,
-    /// What clients are told of them.
-    pub limits: Limits,
-    /// Who is here.
-    pub roster: Arc<Roster>,
-    /// Who of them hears which group.
-    pub groups: Arc<Groups>,
-    /// Puts events into their outboxes.
+    /// The limits that clients are told.
+    pub limits: ClientLimits,
+    pub(crate) fanout: Arc<Fanout>,
     pub(crate) delivery: Arc<Delivery>,
-    /// What was recalled a moment ago.
-    pub recalls: Arc<Recalls>,
-    /// Who knows which message before it is saved.
-    pub unsettled: Arc<Unsettled>,
-    /// What is counted.
-    pub measures: Arc<Measures>,
-    /// Renders the metrics page.
+    pub(crate) meters: Arc<Meters>,
+    /// Renders the page of `/metrics`.
     pub metrics_page: Box<dyn Fn() -> String + Send + Sync>,
     draining: watch::Sender<bool>,
     sessions: watch::Sender<usize>,
@@ -50,49 +30,27 @@ pub struct Gateway {
 }
 
 impl Gateway {
-    /// Puts the sockets' side together and lets it hear the bus.
+    /// Creates the gateway and makes it the listener of the bus. Must be called within the runtime.
     pub fn new(
         chat: Arc<Chat>,
         options: Options,
         metrics_page: Box<dyn Fn() -> String + Send + Sync>,
     ) -> Arc<Self> {
-        let roster = Arc::new(Roster::default());
-        let measures = Arc::new(Measures::default());
-        let groups =
-            Arc::new(Groups::new(Arc::clone(&chat.bus), &chat.rules.groups, &chat.instance));
-        let recalls = Arc::new(Recalls::default());
-        let unsettled = Arc::new(Unsettled::default());
-        let delivery = Arc::new_cyclic(|me| Delivery {
-            roster: Arc::clone(&roster),
-            groups: Arc::clone(&groups),
-            rules: chat.rules.groups,
-            recalls: Arc::clone(&recalls),
-            behind: Behind::default(),
-            beginnings: Beginnings::default(),
-            unsettled: Arc::clone(&unsettled),
-            settling: Settling::default(),
-            relearning: Relearning::default(),
-            chat: Arc::downgrade(&chat),
-            me: Weak::clone(me),
-            runtime: Handle::current(),
-            clock: Arc::clone(&chat.clock),
-            measures: Arc::clone(&measures),
-            instance: Arc::clone(&chat.instance),
-        });
-        chat.bus.subscribe(Arc::clone(&delivery) as Arc<dyn Listener>);
+        let meters = Arc::new(Meters::default());
+        let fanout = Arc::new(Fanout::new(&chat, Arc::clone(&meters)));
+        let delivery = Arc::new(Delivery::new(&chat, &fanout));
+        chat.bus.set_listener(Arc::clone(&delivery) as Arc<dyn Listener>);
+        // Random upper half: ids must not repeat after a restart, nor on other nodes.
         let mut upper = [0; 4];
-        chat.dice.fill(&mut upper);
+        chat.rng.fill(&mut upper);
         let first = u64::from(u32::from_be_bytes(upper)) << 32;
         Arc::new(Self {
             limits: options.limits(&chat.rules),
             chat,
             options,
-            roster,
-            groups,
+            fanout,
             delivery,
-            recalls,
-            unsettled,
-            measures,
+            meters,
             metrics_page,
             draining: watch::Sender::new(false),
             sessions: watch::Sender::new(0),
@@ -100,47 +58,46 @@ impl Gateway {
         })
     }
 
-    /// A name for the next socket.
-    pub fn name_connection(&self) -> ConnectionId {
+    pub(crate) fn next_connection_id(&self) -> ConnectionId {
         ConnectionId(self.next_connection.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// Begins to go down: nothing new is accepted, sockets are told to reconnect elsewhere.
+    /// Begins the shutdown: accepts no more connections, and closes all sockets with a reason that
+    /// makes clients reconnect.
     pub fn drain(&self) {
         self.draining.send_replace(true);
-        self.roster.each(|connection| connection.end(nexo_chat::Reason::ShuttingDown));
+        self.fanout.connections.for_each(|connection| connection.close(Reason::ShuttingDown));
     }
 
-    /// Whether it is going down.
-    pub fn is_draining(&self) -> bool {
+    pub(crate) fn is_draining(&self) -> bool {
         *self.draining.borrow()
     }
 
-    /// Returns when it begins to go down.
-    pub async fn drained(&self) {
-        // An error means the sender is gone, which is as good as going down.
+    /// Returns when the shutdown begins.
+    pub(crate) async fn drain_started(&self) {
+        // An error means that the sender is gone, which is a shutdown as well.
         let _gone = self.draining.subscribe().wait_for(|draining| *draining).await.is_err();
     }
 
     /// Counts a session for as long as the guard lives.
-    pub(crate) fn count_session(self: &Arc<Self>) -> Counted {
+    pub(crate) fn count_session(self: &Arc<Self>) -> SessionCount {
         self.sessions.send_modify(|count| *count += 1);
-        self.measures.connections.increment(1);
-        Counted(Arc::clone(self))
+        self.meters.connections.increment(1);
+        SessionCount(Arc::clone(self))
     }
 
     /// Returns when no session is left.
-    pub async fn emptied(&self) {
+    pub(crate) async fn sessions_ended(&self) {
         let _gone = self.sessions.subscribe().wait_for(|count| *count == 0).await.is_err();
     }
 }
 
-/// A session that is counted.
-pub(crate) struct Counted(Arc<Gateway>);
+/// Counts a session until it is dropped.
+pub(crate) struct SessionCount(Arc<Gateway>);
 
-impl Drop for Counted {
+impl Drop for SessionCount {
     fn drop(&mut self) {
         self.0.sessions.send_modify(|count| *count -= 1);
-        self.0.measures.connections.decrement(1);
+        self.0.meters.connections.decrement(1);
     }
 }

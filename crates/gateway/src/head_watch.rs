@@ -1,40 +1,40 @@
-//! Whether a request says its length in two ways. The HTTP library follows `Transfer-Encoding` and
-//! hides a `Content-Length` beside it; a proxy before this server may have followed the other one and
-//! seen another request. So the bytes of a head are looked at as they come.
+//! Detects requests with both `Transfer-Encoding` and `Content-Length` (request smuggling). The HTTP
+//! library follows the first and hides the second; a proxy in front of this server may have followed
+//! the second and seen another request. So the raw bytes of each head are captured as they are read.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
-/// A connection whose heads are looked at, until it becomes a WebSocket.
-pub(crate) struct Watched {
+/// A TCP stream whose request heads are captured until it becomes a WebSocket.
+pub(crate) struct WatchedStream {
     stream: TcpStream,
-    window: Arc<Window>,
+    head: Arc<HeadCapture>,
 }
 
-/// The beginning of what came since the last answer: the head of a request is in it.
-pub(crate) struct Window {
+/// The bytes read since the last response, which contain the head of the current request.
+pub(crate) struct HeadCapture {
     bytes_max: usize,
-    is_over: AtomicBool,
-    noted: Mutex<Noted>,
+    is_stopped: AtomicBool,
+    captured: Mutex<CapturedBytes>,
 }
 
 #[derive(Default)]
-struct Noted {
+struct CapturedBytes {
     /// The first bytes, as many as a head may have.
     bytes: Vec<u8>,
-    /// The last of those that came after them: the next head may begin there.
+    /// The last bytes after those: the next head may begin there.
     tail: Vec<u8>,
     is_answered: bool,
 }
 
-impl Noted {
-    /// What came after the last whole head: nothing of it may belong to what was answered.
+impl CapturedBytes {
+    /// The bytes after the last complete head, which may belong to the next request.
     fn rest(self) -> Self {
         let mut bytes = self.bytes;
         bytes.extend(self.tail);
@@ -47,51 +47,55 @@ impl Noted {
     }
 }
 
-impl Watched {
-    pub(crate) fn new(stream: TcpStream, bytes_max: usize) -> (Self, Arc<Window>) {
-        let (is_over, noted) = (AtomicBool::new(false), Mutex::default());
-        let window = Arc::new(Window { bytes_max, is_over, noted });
-        (Self { stream, window: Arc::clone(&window) }, window)
+impl WatchedStream {
+    pub(crate) fn new(stream: TcpStream, bytes_max: usize) -> (Self, Arc<HeadCapture>) {
+        let (is_stopped, captured) = (AtomicBool::new(false), Mutex::default());
+        let head = Arc::new(HeadCapture { bytes_max, is_stopped, captured });
+        (Self { stream, head: Arc::clone(&head) }, head)
     }
 }
 
-impl Window {
-    /// Nothing more is looked at.
-    pub(crate) fn end(&self) {
-        self.is_over.store(true, Ordering::Relaxed);
-        *self.noted.lock().unwrap_or_else(PoisonError::into_inner) = Noted::default();
+impl HeadCapture {
+    fn captured(&self) -> MutexGuard<'_, CapturedBytes> {
+        self.captured.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether a `Content-Length` came since the last answer. Asked of a request with
-    /// `Transfer-Encoding` only; requests that come many at a time are taken together.
-    pub(crate) fn tells_length(&self) -> bool {
-        let noted = self.noted.lock().unwrap_or_else(PoisonError::into_inner);
-        tells_length(&noted.bytes) || tells_length(&noted.tail)
+    /// Captures nothing more.
+    pub(crate) fn stop(&self) {
+        self.is_stopped.store(true, Ordering::Relaxed);
+        *self.captured() = CapturedBytes::default();
     }
 
-    fn read(&self, bytes: &[u8]) {
-        if self.is_over.load(Ordering::Relaxed) {
+    /// Whether a `Content-Length` header was read since the last response. Only asked for requests
+    /// with `Transfer-Encoding`; does not tell pipelined requests apart.
+    pub(crate) fn has_content_length(&self) -> bool {
+        let captured = self.captured();
+        has_content_length(&captured.bytes) || has_content_length(&captured.tail)
+    }
+
+    fn on_read(&self, bytes: &[u8]) {
+        if self.is_stopped.load(Ordering::Relaxed) {
             return;
         }
-        let mut noted = self.noted.lock().unwrap_or_else(PoisonError::into_inner);
-        if noted.is_answered {
-            *noted = std::mem::take(&mut *noted).rest();
+        let mut captured = self.captured();
+        if captured.is_answered {
+            *captured = std::mem::take(&mut *captured).rest();
         }
-        let room = self.bytes_max.saturating_sub(noted.bytes.len()).min(bytes.len());
-        noted.bytes.extend_from_slice(&bytes[..room]);
-        noted.tail.extend_from_slice(&bytes[room..]);
-        let too_many = noted.tail.len().saturating_sub(self.bytes_max);
-        noted.tail.drain(..too_many);
+        let room = self.bytes_max.saturating_sub(captured.bytes.len()).min(bytes.len());
+        captured.bytes.extend_from_slice(&bytes[..room]);
+        captured.tail.extend_from_slice(&bytes[room..]);
+        let too_many = captured.tail.len().saturating_sub(self.bytes_max);
+        captured.tail.drain(..too_many);
     }
 
-    fn written(&self) {
-        if !self.is_over.load(Ordering::Relaxed) {
-            self.noted.lock().unwrap_or_else(PoisonError::into_inner).is_answered = true;
+    fn on_write(&self) {
+        if !self.is_stopped.load(Ordering::Relaxed) {
+            self.captured().is_answered = true;
         }
     }
 }
 
-fn tells_length(head: &[u8]) -> bool {
+fn has_content_length(head: &[u8]) -> bool {
     const NAME: &[u8] = b"content-length";
     head.split(|byte| *byte == b'\n').any(|line| {
         line.get(..NAME.len()).is_some_and(|name| name.eq_ignore_ascii_case(NAME))
@@ -99,7 +103,7 @@ fn tells_length(head: &[u8]) -> bool {
     })
 }
 
-impl AsyncRead for Watched {
+impl AsyncRead for WatchedStream {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -107,18 +111,18 @@ impl AsyncRead for Watched {
     ) -> Poll<io::Result<()>> {
         let before = buffer.filled().len();
         ready!(Pin::new(&mut self.stream).poll_read(cx, buffer))?;
-        self.window.read(&buffer.filled()[before..]);
+        self.head.on_read(&buffer.filled()[before..]);
         Poll::Ready(Ok(()))
     }
 }
 
-impl AsyncWrite for Watched {
+impl AsyncWrite for WatchedStream {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        self.window.written();
+        self.head.on_write();
         Pin::new(&mut self.stream).poll_write(cx, bytes)
     }
 
@@ -127,7 +131,7 @@ impl AsyncWrite for Watched {
         cx: &mut Context<'_>,
         slices: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        self.window.written();
+        self.head.on_write();
         Pin::new(&mut self.stream).poll_write_vectored(cx, slices)
     }
 
@@ -148,39 +152,39 @@ impl AsyncWrite for Watched {
 mod tests {
     use super::*;
 
-    fn window(bytes_max: usize) -> Window {
-        Window { bytes_max, is_over: AtomicBool::new(false), noted: Mutex::default() }
+    fn capture(bytes_max: usize) -> HeadCapture {
+        HeadCapture { bytes_max, is_stopped: AtomicBool::new(false), captured: Mutex::default() }
     }
 
     #[test]
     fn a_head_that_comes_in_parts_around_an_answer_is_seen_whole() {
         for before in ["GET / HTTP/1.1\r\nHost: x\r\n\r\n".to_owned(), "x".repeat(500)] {
-            let window = window(100);
-            window.read(before.as_bytes());
-            window.read(b"\r\n\r\nPOST /x HTTP/1.1\r\nContent-Length: 4\r\n");
-            window.written();
-            window.read(b"Transfer-Encoding: chunked\r\n\r\n");
-            assert!(window.tells_length(), "{before}");
+            let head = capture(100);
+            head.on_read(before.as_bytes());
+            head.on_read(b"\r\n\r\nPOST /x HTTP/1.1\r\nContent-Length: 4\r\n");
+            head.on_write();
+            head.on_read(b"Transfer-Encoding: chunked\r\n\r\n");
+            assert!(head.has_content_length(), "{before}");
         }
     }
 
     #[test]
     fn the_length_of_an_answered_request_is_forgotten() {
-        let window = window(1000);
-        window.read(b"POST /x HTTP/1.1\r\nContent-Length: 2\r\n\r\n{}");
-        assert!(window.tells_length());
-        window.written();
-        window.read(b"POST /x HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n");
-        assert!(!window.tells_length());
+        let head = capture(1000);
+        head.on_read(b"POST /x HTTP/1.1\r\nContent-Length: 2\r\n\r\n{}");
+        assert!(head.has_content_length());
+        head.on_write();
+        head.on_read(b"POST /x HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n");
+        assert!(!head.has_content_length());
     }
 
     #[test]
-    fn only_a_header_line_tells_a_length() {
-        let tells = |head: &str| tells_length(head.as_bytes());
-        assert!(tells("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\n"));
-        assert!(tells("POST / HTTP/1.1\ncontent-length:5\n\n"));
-        assert!(!tells("POST /content-length: HTTP/1.1\r\nX-Content-Length: 5\r\n\r\n"));
-        assert!(!tells("POST / HTTP/1.1\r\nContent-Lengths: 5\r\n\r\n"));
-        assert!(!tells(""));
+    fn only_a_header_line_has_a_content_length() {
+        let has = |head: &str| has_content_length(head.as_bytes());
+        assert!(has("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\n"));
+        assert!(has("POST / HTTP/1.1\ncontent-length:5\n\n"));
+        assert!(!has("POST /content-length: HTTP/1.1\r\nX-Content-Length: 5\r\n\r\n"));
+        assert!(!has("POST / HTTP/1.1\r\nContent-Lengths: 5\r\n\r\n"));
+        assert!(!has(""));
     }
 }

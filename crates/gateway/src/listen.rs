@@ -17,34 +17,34 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tower::ServiceExt;
 
 use crate::gateway::Gateway;
-use crate::head_watch::Watched;
-use crate::http::TwoLengths;
+use crate::head_watch::WatchedStream;
+use crate::http::AmbiguousLength;
 
-/// Bytes of a request's head.
+/// Bytes of a request line and its headers.
 const HEAD_BYTES_MAX: usize = 32 * 1024;
 const HEADERS_MAX: usize = 100;
 
-/// Serves until the gateway drains, then waits for what is under way.
+/// Accepts connections until the shutdown begins, then waits for the open ones to end.
 pub async fn listen(gateway: Arc<Gateway>, listener: TcpListener, router: Router) {
-    let places = Arc::new(Semaphore::new(gateway.options.connections_max));
+    let slots = Arc::new(Semaphore::new(gateway.options.connections_max));
     let mut tasks = tokio::task::JoinSet::new();
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
             Some(_) = tasks.join_next(), if !tasks.is_empty() => continue,
-            () = gateway.drained() => break,
+            () = gateway.drain_started() => break,
         };
         match accepted {
             Ok((stream, peer)) => {
-                let Ok(place) = Arc::clone(&places).try_acquire_owned() else {
+                let Ok(slot) = Arc::clone(&slots).try_acquire_owned() else {
                     tracing::warn!(%peer, "too many connections, one was refused");
                     continue;
                 };
                 let (gateway, router) = (Arc::clone(&gateway), router.clone());
-                tasks.spawn(serve(gateway, stream, peer, router, place));
+                tasks.spawn(serve(gateway, stream, peer, router, slot));
             }
             Err(error) => {
-                // Out of files, most likely: waiting is all that helps, spinning would not.
+                // Most likely out of file descriptors: retrying at once would only spin.
                 tracing::warn!(%error, "could not accept a connection");
                 tokio::time::sleep(Duration::from_millis(100)).await;
             }
@@ -52,7 +52,7 @@ pub async fn listen(gateway: Arc<Gateway>, listener: TcpListener, router: Router
     }
     drop(listener);
     let finished = async {
-        gateway.emptied().await;
+        gateway.sessions_ended().await;
         while tasks.join_next().await.is_some() {}
     };
     if tokio::time::timeout(gateway.options.drain, finished).await.is_err() {
@@ -60,8 +60,9 @@ pub async fn listen(gateway: Arc<Gateway>, listener: TcpListener, router: Router
     }
 }
 
-/// Small frames leave at once, and the kernel cuts off a peer that takes nothing for too long.
-fn prepare(stream: &TcpStream, write_timeout: Duration) -> std::io::Result<()> {
+/// Disables Nagle's algorithm, and lets the kernel reset a connection whose peer acknowledges nothing
+/// for the write timeout.
+fn set_tcp_options(stream: &TcpStream, write_timeout: Duration) -> std::io::Result<()> {
     stream.set_nodelay(true)?;
     let ms = u32::try_from(write_timeout.as_millis()).unwrap_or(u32::MAX);
     Ok(rustix::net::sockopt::set_tcp_user_timeout(stream, ms)?)
@@ -72,27 +73,27 @@ async fn serve(
     stream: TcpStream,
     peer: SocketAddr,
     router: Router,
-    place: OwnedSemaphorePermit,
+    slot: OwnedSemaphorePermit,
 ) {
-    if let Err(error) = prepare(&stream, gateway.options.write_timeout) {
-        tracing::debug!(%peer, %error, "the peer was gone at once");
+    if let Err(error) = set_tcp_options(&stream, gateway.options.write_timeout) {
+        tracing::debug!(%peer, %error, "the peer has disconnected");
         return;
     }
-    let place = Arc::new(place);
-    let (stream, window) = Watched::new(stream, HEAD_BYTES_MAX);
+    let slot = Arc::new(slot);
+    let (stream, head) = WatchedStream::new(stream, HEAD_BYTES_MAX);
     let service = service_fn(move |request: Request<Incoming>| {
         let mut request = request.map(Body::new);
         request.extensions_mut().insert(ConnectInfo(peer));
-        // An upgraded socket outlives this connection's service and keeps its place by this.
-        request.extensions_mut().insert(Arc::clone(&place));
-        if request.headers().contains_key(header::TRANSFER_ENCODING) && window.tells_length() {
-            request.extensions_mut().insert(TwoLengths);
+        // An upgraded socket outlives this service: it keeps the connection slot by this.
+        request.extensions_mut().insert(Arc::clone(&slot));
+        if request.headers().contains_key(header::TRANSFER_ENCODING) && head.has_content_length() {
+            request.extensions_mut().insert(AmbiguousLength);
         }
-        let (answering, window) = (router.clone().oneshot(request), Arc::clone(&window));
+        let (answering, head) = (router.clone().oneshot(request), Arc::clone(&head));
         async move {
             let response = answering.await?;
             if response.status() == StatusCode::SWITCHING_PROTOCOLS {
-                window.end();
+                head.stop();
             }
             Ok::<_, Infallible>(response)
         }
@@ -107,7 +108,7 @@ async fn serve(
     let mut connection = std::pin::pin!(connection);
     let ended = tokio::select! {
         ended = connection.as_mut() => ended,
-        () = gateway.drained() => {
+        () = gateway.drain_started() => {
             connection.as_mut().graceful_shutdown();
             connection.await
         }

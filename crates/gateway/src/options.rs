@@ -4,20 +4,20 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use nexo_chat::rules::Rules;
-use nexo_wire::dialect::Limits;
+use nexo_wire::dialect::ClientLimits;
 
-/// What an operator may set about sockets and HTTP.
+/// The settings of sockets and HTTP.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Bytes of a WebSocket frame or message.
     pub frame_bytes_max: usize,
     /// Bytes of an HTTP request body.
     pub body_bytes_max: usize,
-    /// How long a socket may stay anonymous.
+    /// How long a socket may take to authenticate.
     pub auth_timeout: Duration,
-    /// How long a request's header may take, and an idle HTTP connection may stay.
+    /// How long a client may take to send a request head, and an idle HTTP connection stays open.
     pub header_timeout: Duration,
-    /// A socket that was silent for this long is asked whether it is there.
+    /// A socket that was silent for this long is pinged.
     pub ping_after_ms: u64,
     /// A socket that was silent for this long is closed.
     pub idle_timeout_ms: u64,
@@ -25,27 +25,27 @@ pub struct Options {
     pub frames_per_second: u32,
     /// Frames of one connection in a burst.
     pub frames_burst: u32,
-    /// A full outbox takes frames again below this many bytes.
+    /// The low water mark: a full outbox takes pushes again below it.
     pub outbox_low_bytes: usize,
-    /// An outbox with more bytes is full.
+    /// The high water mark: an outbox with more bytes is full and drops pushes.
     pub outbox_high_bytes: usize,
     /// A socket whose outbox stays full for this long is closed.
     pub unwritable_close_ms: u64,
     /// Open TCP connections of the whole process.
     pub connections_max: usize,
-    /// Pages of other sites that may ask and open a WebSocket, such as `https://app.example.com`.
+    /// Origins whose pages may send requests and open a WebSocket, such as `https://app.example.com`.
     pub allowed_origins: Vec<String>,
-    /// Proxies whose word on where a request comes from is taken.
+    /// Proxies whose `X-Forwarded-For` is trusted.
     pub trusted_proxies: Vec<IpAddr>,
-    /// A peer that takes nothing for this long is cut off.
+    /// A connection whose peer acknowledges nothing for this long is reset.
     pub write_timeout: Duration,
-    /// What `/metrics` asks for as a bearer token; without one it is closed.
+    /// The bearer token for `/metrics`; without one the page is closed.
     pub metrics_token: Option<String>,
-    /// What lets the operator speak with the system's voice; without one nobody does.
+    /// The bearer token for sending system messages; without one they cannot be sent.
     pub system_token: Option<String>,
-    /// How long a drain may take.
+    /// How long a shutdown may take.
     pub drain: Duration,
-    /// Which version of the program this is, for whoever asks.
+    /// The version of the program.
     pub version: String,
 }
 
@@ -76,9 +76,9 @@ impl Default for Options {
 }
 
 impl Options {
-    /// What clients are told of it.
-    pub fn limits(&self, rules: &Rules) -> Limits {
-        Limits {
+    /// The limits that clients are told.
+    pub fn limits(&self, rules: &Rules) -> ClientLimits {
+        ClientLimits {
             frame_bytes_max: self.frame_bytes_max,
             text_chars_max: rules.text_chars_max,
             connection_frames_per_second: self.frames_per_second,

@@ -1,4 +1,4 @@
-//! Measuring: starts what is to be measured as processes of their own, loads them, stops them.
+//! `nexo bench`: starts servers as processes of their own, loads them, stops them.
 
 use std::io::Write;
 use std::path::Path;
@@ -6,10 +6,11 @@ use std::process::Command;
 
 use anyhow::Context;
 use clap::Subcommand;
-use nexo_bench::options::{Shown, Target};
+use nexo_bench::options::{OutputOptions, TargetOptions};
 use nexo_bench::{
-    BareRelayOptions, CatchupOptions, ConnectOptions, DatabaseOptions, GroupOptions, GrowthOptions,
-    MixedOptions, Outcome, Place, PrivateOptions, Started, TwoPhaseOptions, TwoPhases, two_phase,
+    BareRelayOptions, BenchReport, CatchupOptions, ConnectOptions, DatabaseOptions, Endpoint,
+    GroupOptions, GrowthOptions, MixedOptions, PrivateOptions, Started, TwoPhaseOptions,
+    TwoPhaseReport, two_phase,
 };
 use nexo_store::{MySql, MySqlOptions};
 use tempfile::TempDir;
@@ -17,7 +18,7 @@ use tokio::net::TcpListener;
 
 use crate::growth::growth;
 
-/// Without limits and with cheap passwords: what is measured is messages.
+/// No rate limits and cheap password hashes: the benchmarks measure messages.
 pub(crate) const SETTINGS: [(&str, &str); 9] = [
     ("NEXO_LIMITS__USER_SENDS_PER_SECOND", "0"),
     ("NEXO_LIMITS__USER_REQUESTS_PER_SECOND", "0"),
@@ -31,20 +32,20 @@ pub(crate) const SETTINGS: [(&str, &str); 9] = [
 ];
 
 #[derive(Subcommand)]
-pub(crate) enum Bench {
-    /// Pairs of people who send each other messages.
+pub(crate) enum BenchCommand {
+    /// Pairs of users who send each other messages.
     Private(PrivateOptions),
-    /// A group whose members hear each other.
+    /// A group whose members send and receive messages.
     Group(GroupOptions),
-    /// Somebody comes back and wants what they missed.
+    /// Clients that were offline fetch what they missed.
     Catchup(CatchupOptions),
-    /// Pairs, groups, idle connections and people who come and go, at once.
+    /// Pairs, groups, idle connections and reconnecting members, all at once.
     Mixed(MixedOptions),
     /// The same load with and without two-phase acknowledgement.
     TwoPhase(TwoPhaseOptions),
-    /// Many connections that say nothing.
+    /// Many idle connections.
     Connect(ConnectOptions),
-    /// Messages into a database, beside plain inserts.
+    /// Messages into a database, compared with plain inserts.
     Database(DatabaseOptions),
     /// Whether cost grows with what is stored.
     Growth(GrowthOptions),
@@ -53,18 +54,18 @@ pub(crate) enum Bench {
     BareRelay(BareRelayOptions),
 }
 
-impl Bench {
+impl BenchCommand {
     pub(crate) fn run(self) -> anyhow::Result<()> {
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
         crate::serve::raise_file_limit();
         let done = runtime.block_on(async {
             tokio::select! {
                 done = self.measure() => done,
-                // Returning removes the folder, which may be large, and ends the server.
+                // Returning, unlike exiting, removes the folder, which may be large, and ends the server.
                 _ = tokio::signal::ctrl_c() => anyhow::bail!("interrupted"),
             }
         });
-        // Threads that keep the beat would be waited for.
+        // Do not wait for the timer threads of unfinished phases.
         runtime.shutdown_background();
         done
     }
@@ -88,58 +89,59 @@ async fn private(options: &PrivateOptions) -> anyhow::Result<()> {
     options.check()?;
     let folder = folder()?;
     let mut report = {
-        let server = Loaded::new(&options.target, &folder)?;
-        nexo_bench::private(options, &server.place).await?
+        let server = BenchTarget::new(&options.target, &folder)?;
+        nexo_bench::private(options, &server.endpoint).await?
     };
     if options.target.baseline {
         let relay = relay()?;
         let half = report.half.as_ref();
-        let baseline = nexo_bench::baseline(options, half, &relay.place(), folder.path()).await?;
+        let baseline =
+            nexo_bench::baseline(options, half, &relay.endpoint(), folder.path()).await?;
         report = report.with_baseline(baseline);
     }
-    show(&report, &options.target.shown)
+    show(&report, &options.target.output)
 }
 
 async fn group(options: &GroupOptions) -> anyhow::Result<()> {
     options.check()?;
     let folder = folder()?;
     let mut report = {
-        let server = Loaded::new(&options.target, &folder)?;
-        nexo_bench::group(options, &server.place).await?
+        let server = BenchTarget::new(&options.target, &folder)?;
+        nexo_bench::group(options, &server.endpoint).await?
     };
     if options.target.baseline {
         let relay = relay()?;
-        report = report.with_broadcast(nexo_bench::bare_group(options, &relay.place()).await?);
+        report = report.with_broadcast(nexo_bench::bare_group(options, &relay.endpoint()).await?);
     }
-    show(&report, &options.target.shown)
+    show(&report, &options.target.output)
 }
 
 async fn catchup(options: &CatchupOptions) -> anyhow::Result<()> {
     options.check()?;
     let folder = folder()?;
-    let server = Loaded::new(&options.target, &folder)?;
-    show(&nexo_bench::catchup(options, &server.place).await?, &options.target.shown)
+    let server = BenchTarget::new(&options.target, &folder)?;
+    show(&nexo_bench::catchup(options, &server.endpoint).await?, &options.target.output)
 }
 
 async fn mixed(options: &MixedOptions) -> anyhow::Result<()> {
     options.check()?;
     let folder = folder()?;
-    let server = Loaded::new(&options.target, &folder)?;
-    show(&nexo_bench::mixed(options, &server.place).await?, &options.target.shown)
+    let server = BenchTarget::new(&options.target, &folder)?;
+    show(&nexo_bench::mixed(options, &server.endpoint).await?, &options.target.output)
 }
 
 async fn connect(options: &ConnectOptions) -> anyhow::Result<()> {
     options.check()?;
     let folder = folder()?;
     let mut report = {
-        let server = Loaded::new(&options.target, &folder)?;
-        nexo_bench::connect(options, &server.place).await?
+        let server = BenchTarget::new(&options.target, &folder)?;
+        nexo_bench::connect(options, &server.endpoint).await?
     };
     if options.target.baseline {
         let relay = relay()?;
-        report = report.with_baseline(nexo_bench::bare_connect(options, &relay.place()).await?);
+        report = report.with_baseline(nexo_bench::bare_connect(options, &relay.endpoint()).await?);
     }
-    show(&report, &options.target.shown)
+    show(&report, &options.target.output)
 }
 
 async fn two_phase(options: &TwoPhaseOptions) -> anyhow::Result<()> {
@@ -149,22 +151,22 @@ async fn two_phase(options: &TwoPhaseOptions) -> anyhow::Result<()> {
     let kept_in = format!("messages in {store}, those accepted in {log}");
     let mut loads = Vec::new();
     for (name, settings) in two_phase::MODES {
-        if !options.shown.json {
+        if !options.output.json {
             writeln!(std::io::stderr(), "{name}")?;
         }
         let folder = folder()?;
-        let mut command = serving(&folder.path().join("data"))?;
+        let mut command = serve_command(&folder.path().join("data"))?;
         command.envs(settings.iter().copied());
         for (flag, url) in [("--store", &options.store), ("--redis", &options.redis)] {
             command.args(url.iter().flat_map(|url| [flag, url]));
         }
         let secret = "nobody but this benchmark uses this server";
         let server = Started::new(command.env("NEXO_AUTH__JWT_SECRET", secret))?;
-        loads.push(nexo_bench::private(&options.load(), &server.place()).await?.load);
-        // In good order: the next one need not wait until nobody looks after the log.
+        loads.push(nexo_bench::private(&options.load(), &server.endpoint()).await?.load);
+        // Stop cleanly: after a kill the next server would wait for the shard leases to expire.
         server.stop().await?;
     }
-    show(&TwoPhases { rate: options.rate, kept_in, loads }, &options.shown)
+    show(&TwoPhaseReport { rate: options.rate, kept_in, loads }, &options.output)
 }
 
 async fn database(options: &DatabaseOptions) -> anyhow::Result<()> {
@@ -173,23 +175,23 @@ async fn database(options: &DatabaseOptions) -> anyhow::Result<()> {
         connections_max: options.committers + 8,
         ..MySqlOptions::new(&options.url)
     };
-    let store = MySql::open(&engine).await.context("the database cannot be used")?;
-    show(&nexo_bench::database(options, store).await?, &options.shown)
+    let store = MySql::open(&engine).await.context("cannot use the database")?;
+    show(&nexo_bench::database(options, store).await?, &options.output)
 }
 
-/// Beside the working folder, so that the disk is the one that data would be on.
+/// A temporary folder in the working folder, so that it is on the disk that data would be on.
 pub(crate) fn folder() -> std::io::Result<TempDir> {
     tempfile::Builder::new().prefix("nexo-bench-").tempdir_in(".")
 }
 
-pub(crate) fn show(report: &impl Outcome, shown: &Shown) -> anyhow::Result<()> {
+pub(crate) fn show(report: &impl BenchReport, output: &OutputOptions) -> anyhow::Result<()> {
     let mut out = std::io::stdout();
-    if shown.json {
+    if output.json {
         writeln!(out, "{}", report.to_json()?)?;
     } else {
         writeln!(out, "{report}")?;
     }
-    if let Some(file) = &shown.plot {
+    if let Some(file) = &output.plot {
         std::fs::write(file, report.to_page())
             .with_context(|| format!("cannot write {}", file.display()))?;
     }
@@ -203,28 +205,28 @@ async fn bare_relay(options: &BareRelayOptions) -> anyhow::Result<()> {
     Ok(nexo_bench::serve_bare_relay(listener).await?)
 }
 
-/// The server that is loaded: somebody else's, or a private one that ends with this.
-struct Loaded {
-    place: Place,
+/// The server under load: the one given with `--target`, or a private one that stops when this is dropped.
+struct BenchTarget {
+    endpoint: Endpoint,
     _own: Option<Started>,
 }
 
-impl Loaded {
-    fn new(target: &Target, folder: &TempDir) -> anyhow::Result<Self> {
+impl BenchTarget {
+    fn new(target: &TargetOptions, folder: &TempDir) -> anyhow::Result<Self> {
         if let Some(address) = &target.target {
-            return Ok(Self { place: Place::at(address), _own: None });
+            return Ok(Self { endpoint: Endpoint::at(address), _own: None });
         }
         let server = server(&folder.path().join("data"))?;
-        Ok(Self { place: server.place(), _own: Some(server) })
+        Ok(Self { endpoint: server.endpoint(), _own: Some(server) })
     }
 }
 
-/// Starts a server to be measured.
+/// Starts a private server.
 pub(crate) fn server(data: &Path) -> anyhow::Result<Started> {
-    Started::new(&mut serving(data)?)
+    Started::new(&mut serve_command(data)?)
 }
 
-fn serving(data: &Path) -> anyhow::Result<Command> {
+fn serve_command(data: &Path) -> anyhow::Result<Command> {
     let mut command = Command::new(std::env::current_exe()?);
     command.args(["serve", "--listen", "127.0.0.1:0", "--data"]).arg(data).envs(SETTINGS);
     Ok(command)

@@ -5,19 +5,19 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
-use crate::bench::Bench;
+use crate::bench::BenchCommand;
 use crate::config::{self, Config};
-use crate::import::Import;
-use crate::migrate::Migrate;
+use crate::import::ImportCommand;
+use crate::migrate::MigrateCommand;
 use crate::serve;
-use crate::user::User;
+use crate::user::UserCommand;
 
 /// A self-hosted instant-messaging server.
 #[derive(Parser)]
 #[command(version, about, after_help = EXAMPLES)]
 pub(crate) struct Cli {
     #[command(subcommand)]
-    pub(crate) command: Command,
+    pub(crate) command: CliCommand,
 }
 
 const EXAMPLES: &str = "Examples:
@@ -31,49 +31,49 @@ const EXAMPLES: &str = "Examples:
   nexo bench private --duration 10           how fast is it here?";
 
 #[derive(Subcommand)]
-pub(crate) enum Command {
+pub(crate) enum CliCommand {
     /// Runs the server until SIGTERM or Ctrl-C.
-    Serve(Settings),
+    Serve(ConfigArgs),
     /// Shows or checks settings.
     #[command(subcommand)]
     Config(ConfigCommand),
-    /// Moves everything from one store into another, empty one, and checks it.
-    Migrate(Migrate),
+    /// Copies all data from one store into another, empty one, and verifies it.
+    Migrate(MigrateCommand),
     /// Takes over the data of another system.
     #[command(subcommand)]
-    Import(Import),
-    /// Helps a person: makes a code with which they set a new password.
+    Import(ImportCommand),
+    /// Helps a user: creates a code with which they set a new password.
     #[command(subcommand)]
-    User(User),
-    /// Measures a server on this machine.
+    User(UserCommand),
+    /// Benchmarks a server on this machine.
     #[command(subcommand)]
-    Bench(Bench),
+    Bench(BenchCommand),
 }
 
 #[derive(Subcommand)]
 pub(crate) enum ConfigCommand {
-    /// Says what is wrong with the settings, or that nothing is.
-    Check(Settings),
+    /// Checks the settings and lists every problem.
+    Check(ConfigArgs),
     /// Prints every setting with its default, as a file to start from.
     Default,
 }
 
 /// Where settings come from: the file, then the environment, then these flags.
 #[derive(Args, Clone, Debug, Default)]
-pub(crate) struct Settings {
+pub(crate) struct ConfigArgs {
     /// A TOML file with settings.
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
-    /// The folder everything is kept in.
+    /// The folder for messages, secrets and locks.
     #[arg(long, value_name = "DIR")]
     pub(crate) data: Option<String>,
-    /// The address to listen on; port 0 takes a free one.
+    /// The address to listen on; port 0 picks a free one.
     #[arg(long, value_name = "ADDR")]
     pub(crate) listen: Option<String>,
     /// `embedded`, `memory` (nothing survives a restart), or `mysql://user:password@host/database`.
     #[arg(long, value_name = "STORE")]
     pub(crate) store: Option<String>,
-    /// Lets nodes that share a database hear each other: `redis://:password@host:6379`.
+    /// Connects nodes that share a database: `redis://:password@host:6379`.
     #[arg(long, value_name = "URL")]
     pub(crate) redis: Option<String>,
     /// `text` or `json`.
@@ -81,7 +81,7 @@ pub(crate) struct Settings {
     pub(crate) log: Option<String>,
 }
 
-impl Command {
+impl CliCommand {
     pub(crate) fn run(self) -> anyhow::Result<()> {
         match self {
             Self::Serve(settings) => serve::serve(&Config::load(&settings)?),

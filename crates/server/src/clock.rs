@@ -1,11 +1,10 @@
-//! The real clock and the real dice.
+//! The system's clock and random number generator.
 
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-use nexo_chat::clock::{Clock, Dice};
+use nexo_chat::clock::{Clock, Rng};
 use nexo_chat::ids::Millis;
 
-/// The system's clock.
 pub(crate) struct SystemClock {
     started: Instant,
 }
@@ -28,11 +27,10 @@ impl Clock for SystemClock {
     }
 }
 
-/// The system's randomness.
-pub(crate) struct SystemDice;
+pub(crate) struct SystemRng;
 
-impl Dice for SystemDice {
-    #[expect(clippy::disallowed_methods, reason = "this is the one Dice that asks the system")]
+impl Rng for SystemRng {
+    #[expect(clippy::disallowed_methods, reason = "this is the one Rng that asks the system")]
     fn fill(&self, bytes: &mut [u8]) {
         getrandom::fill(bytes)
             .expect("the system has randomness; nothing safe can be done without");

@@ -5,13 +5,13 @@ use std::io::IsTerminal;
 use anyhow::Context;
 use tracing_subscriber::EnvFilter;
 
-use crate::config::Log;
+use crate::config::LogSettings;
 
 const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
 
 /// What is wrong with a `log.level`.
-pub(crate) fn problem(level: &str) -> Option<String> {
-    // A filter takes any word for a part of the program and would then say nothing at all.
+pub(crate) fn level_problem(level: &str) -> Option<String> {
+    // EnvFilter accepts any word as a module name; with a misspelt level it would log nothing at all.
     let mut parts = level.split(',').map(str::trim);
     let odd = parts.find(|part| {
         let is_level = LEVELS.iter().any(|level| level.eq_ignore_ascii_case(part));
@@ -32,20 +32,20 @@ pub(crate) fn problem(level: &str) -> Option<String> {
 }
 
 fn filter(level: &str) -> Result<EnvFilter, tracing_subscriber::filter::ParseError> {
-    // The storage engine's news is for its developers; whoever wants it names it after these. The
-    // socket library would print what people write, so nobody can turn it up.
+    // The storage engine's messages are for its developers; `log.level` can turn them up. The socket library
+    // would print message texts, so it comes last and cannot be turned up.
     let level: Vec<&str> = level.split(',').map(str::trim).collect();
     let level = level.join(",");
     format!("lsm_tree=warn,{level},tungstenite=warn,tokio_tungstenite=warn").parse()
 }
 
 /// Starts logging for the whole process.
-pub(crate) fn start(log: &Log) -> anyhow::Result<()> {
+pub(crate) fn start(log: &LogSettings) -> anyhow::Result<()> {
     let builder = tracing_subscriber::fmt()
         .with_env_filter(filter(&log.level).context("log.level is not a filter")?)
         .with_ansi(std::io::stderr().is_terminal())
         .with_writer(std::io::stderr)
-        // Whoever read the log may be gone: that must not take a task down with it.
+        // If the reader of the log is gone, writing fails; that must not end a task.
         .log_internal_errors(false);
     let started = match log.format.as_str() {
         "json" => builder.json().flatten_event(true).try_init(),
@@ -63,7 +63,7 @@ mod tests {
         for good in
             ["info", "WARN", "off", "info,nexo::ack=debug", "warn, nexo_gateway::http=trace"]
         {
-            assert_eq!(problem(good), None, "{good}");
+            assert_eq!(level_problem(good), None, "{good}");
         }
         for bad in [
             "",
@@ -76,7 +76,7 @@ mod tests {
             "info,=debug",
             "a=",
         ] {
-            assert!(problem(bad).is_some_and(|told| told.starts_with("log.level")), "{bad}");
+            assert!(level_problem(bad).is_some_and(|told| told.starts_with("log.level")), "{bad}");
         }
     }
 }

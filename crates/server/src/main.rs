@@ -1,29 +1,32 @@
-//! The `nexo` program: reads settings, puts the parts together, runs until told to stop.
+//! The `nexo` program.
+//!
+//! - `cli`: the command line; `config`: the settings;
+//! - `serve`, `wiring`, `two_phase`: runs the server, and builds it from its settings;
+//! - `clock`, `passwords`, `secrets`, `logs`: what the server needs from the system;
+//! - `metric_table`, `process_metrics`: what `/metrics` shows;
+//! - `migrate`, `import`: copy data into an empty store (`store_location`, `copy`, `reset_codes_file`);
+//! - `user`: reset codes for people who forgot their password;
+//! - `bench`, `growth`: benchmarks.
 
 mod bench;
-mod cause;
 mod cli;
 mod clock;
-mod cluster_settings;
-mod codes_file;
 mod config;
-mod early;
-mod environment;
-mod figures;
-mod filling;
-mod group_settings;
+mod copy;
+mod error_chain;
 mod growth;
 mod import;
 mod logs;
 mod metric_table;
 mod migrate;
 mod passwords;
-mod place;
-mod place_problems;
+mod process_metrics;
+mod redact_url;
+mod reset_codes_file;
 mod secrets;
 mod serve;
-mod table_check;
-mod two_phase_settings;
+mod store_location;
+mod two_phase;
 mod user;
 mod wiring;
 
@@ -33,8 +36,8 @@ use std::process::ExitCode;
 use clap::Parser;
 use tikv_jemallocator::Jemalloc;
 
-/// Messages are made by one thread and dropped by another; the system's allocator makes them wait
-/// for each other there.
+/// Messages are allocated by one thread and freed by another, where threads of the system's allocator
+/// wait for each other.
 #[global_allocator]
 static ALLOCATOR: Jemalloc = Jemalloc;
 
@@ -43,9 +46,9 @@ fn main() -> ExitCode {
     match cli.command.run() {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            // The log may be JSON or not set up yet; a person is always told in words.
-            let told = writeln!(std::io::stderr(), "nexo: {}", cause::told(&error));
-            if told.is_err() { ExitCode::from(3) } else { ExitCode::FAILURE }
+            // The log may be JSON or not started yet: print the error as text in any case.
+            let written = writeln!(std::io::stderr(), "nexo: {}", error_chain::describe(&error));
+            if written.is_err() { ExitCode::from(3) } else { ExitCode::FAILURE }
         }
     }
 }

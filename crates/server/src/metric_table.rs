@@ -1,23 +1,19 @@
-//! Every metric with its kind and what it means: the `# HELP` of `/metrics` comes from here, and the
-//! table of `docs/operating.md` is held equal by a test.
+//! Every metric with its kind and meaning: the `# HELP` lines of `/metrics` come from here, and a test
+//! compares the table in `docs/operating.md`.
 
 use metrics::{describe_counter, describe_gauge, describe_histogram};
 
-use self::Kind::{Counter, Gauge, Histogram};
+use self::MetricKind::{Counter, Gauge, Histogram};
 
-/// How a metric behaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
-    /// Only grows.
+pub(crate) enum MetricKind {
     Counter,
-    /// Goes up and down.
     Gauge,
-    /// Counts values by their size.
     Histogram,
 }
 
-/// The metrics that are counted as things happen.
-pub(crate) const COUNTED: &[(Kind, &str, &str)] = &[
+/// The metrics that are recorded as events happen.
+pub(crate) const RECORDED: &[(MetricKind, &str, &str)] = &[
     (Gauge, "nexo_connections", "Open WebSockets, those that have not signed in yet included"),
     (
         Counter,
@@ -37,23 +33,19 @@ pub(crate) const COUNTED: &[(Kind, &str, &str)] = &[
         "Acknowledgements by type (saved, accepted, delivered, read, revoked) and result",
     ),
     (Counter, "nexo_resent_total", "Messages sent again after a time away or a full outbox"),
-    (
-        Counter,
-        "nexo_refusals_total",
-        "Refusals by reason and by the way they were asked: http or a dialect",
-    ),
+    (Counter, "nexo_refusals_total", "Refusals by reason and by protocol: http or a dialect"),
     (Counter, "nexo_sessions_ended_total", "WebSockets that ended, by reason"),
     (Histogram, "nexo_save_seconds", "Seconds from reading a send to queueing its ACK saved"),
     (Histogram, "nexo_accept_seconds", "Seconds from reading a send to queueing its ACK accepted"),
     (
         Histogram,
         "nexo_saved_to_delivered_seconds",
-        "Seconds from a private message being saved to its delivery being acknowledged, by the newest of each ACK",
+        "Seconds from a message being saved to its delivery being acknowledged, by chat_type and the newest of each ACK",
     ),
     (
         Histogram,
         "nexo_delivered_to_read_seconds",
-        "Seconds from the delivery of a private message to its reading, both acknowledged on this node, by the newest of each ACK",
+        "Seconds from the delivery of a message to its reading, both acknowledged on this node, by chat_type and the newest of each ACK",
     ),
     (
         Histogram,
@@ -65,13 +57,13 @@ pub(crate) const COUNTED: &[(Kind, &str, &str)] = &[
     (Histogram, "nexo_store_commit_seconds", "Seconds until a batch of messages was durable"),
     (Histogram, "nexo_store_batch_messages", "New messages per batch"),
     (Counter, "nexo_store_saved_total", "Messages stored"),
-    (Counter, "nexo_store_duplicates_total", "Sends of what was stored before"),
+    (Counter, "nexo_store_duplicates_total", "Sends that were duplicates of stored messages"),
     (Gauge, "nexo_store_queue", "Writes that wait for the store"),
-    (Gauge, "nexo_bus_up", "1 while other nodes can be told and heard"),
-    (Counter, "nexo_bus_published_total", "Events told to other nodes, once per node"),
-    (Counter, "nexo_bus_dropped_total", "Events that other nodes may not have been told"),
-    (Counter, "nexo_bus_refused_total", "Payloads from Redis that were not believed"),
-    (Counter, "nexo_bus_lost_total", "Times that events of other nodes may have been missed"),
+    (Gauge, "nexo_bus_up", "1 while this node can publish to other nodes and receive from them"),
+    (Counter, "nexo_bus_published_total", "Events published to other nodes, once per node"),
+    (Counter, "nexo_bus_dropped_total", "Events that other nodes may not have received"),
+    (Counter, "nexo_bus_refused_total", "Payloads from Redis that failed authentication"),
+    (Counter, "nexo_bus_lost_total", "Times that this node may have missed events of other nodes"),
     (Histogram, "nexo_bus_payload_events", "Events per payload to another node"),
     (Counter, "nexo_two_phase_accepted_total", "Messages accepted before they were saved"),
     (
@@ -90,7 +82,11 @@ pub(crate) const COUNTED: &[(Kind, &str, &str)] = &[
         "nexo_two_phase_refused_total",
         "Accepted messages that were refused when they were to be saved",
     ),
-    (Counter, "nexo_two_phase_dead_total", "Messages put aside because they could not be saved"),
+    (
+        Counter,
+        "nexo_two_phase_dead_total",
+        "Messages moved to the dead letters because they could not be saved",
+    ),
     (
         Counter,
         "nexo_two_phase_rescued_total",
@@ -99,7 +95,7 @@ pub(crate) const COUNTED: &[(Kind, &str, &str)] = &[
     (
         Counter,
         "nexo_two_phase_expired_total",
-        "Messages that were shown or accepted and never saved",
+        "Messages that were previewed or accepted and never saved",
     ),
     (Histogram, "nexo_two_phase_save_lag_seconds", "Seconds from being accepted to being saved"),
     (Gauge, "nexo_two_phase_stream_length", "Messages in a shard of the log, by shard"),
@@ -110,9 +106,9 @@ pub(crate) const COUNTED: &[(Kind, &str, &str)] = &[
     ),
 ];
 
-/// Tells the recorder what each metric means.
+/// Registers the help text of each metric.
 pub(crate) fn describe() {
-    for (kind, name, help) in COUNTED {
+    for (kind, name, help) in RECORDED {
         match kind {
             Counter => describe_counter!(*name, *help),
             Gauge => describe_gauge!(*name, *help),
@@ -126,7 +122,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::figures::FIGURES;
+    use crate::process_metrics::SAMPLED;
 
     #[test]
     fn the_page_of_operators_names_every_metric_and_no_other() {
@@ -138,15 +134,15 @@ mod tests {
         let named: Vec<&str> = first.flat_map(|cell| cell.split('`').skip(1).step_by(2)).collect();
         let unique: BTreeSet<&str> = named.iter().copied().collect();
         assert_eq!(unique.len(), named.len(), "each has one row");
-        let counted = COUNTED.iter().map(|(_, name, _)| *name);
+        let counted = RECORDED.iter().map(|(_, name, _)| *name);
         let known: BTreeSet<&str> =
-            counted.chain(FIGURES.iter().map(|(_, name, _)| *name)).collect();
+            counted.chain(SAMPLED.iter().map(|(_, name, _)| *name)).collect();
         assert_eq!(unique, known);
     }
 
     #[test]
     fn a_name_says_what_is_counted() {
-        for (kind, name, help) in COUNTED.iter().chain(FIGURES) {
+        for (kind, name, help) in RECORDED.iter().chain(SAMPLED) {
             assert_eq!(*kind == Counter, name.ends_with("_total"), "{name}");
             assert!(!help.is_empty() && !help.ends_with('.'), "{name}: {help}");
         }

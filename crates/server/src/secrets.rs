@@ -1,4 +1,4 @@
-//! Secrets have no default: they are given, or made at the first start and kept in the data folder.
+//! Secrets have no default: the operator sets them, or the first start generates them in the data folder.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Write};
@@ -7,14 +7,14 @@ use std::path::Path;
 
 use anyhow::{Context, bail};
 use data_encoding::BASE64URL_NOPAD;
-use nexo_chat::clock::Dice;
+use nexo_chat::clock::Rng;
 
-/// The given secret, or the one in `folder/name`, which is made if it is not there.
+/// Returns the given secret, or the one in the file `folder/name`, which is generated if it does not exist.
 pub(crate) fn secret(
     given: &str,
     folder: &Path,
     name: &str,
-    dice: &dyn Dice,
+    rng: &dyn Rng,
 ) -> anyhow::Result<String> {
     if !given.is_empty() {
         return Ok(given.to_owned());
@@ -22,22 +22,25 @@ pub(crate) fn secret(
     let path = folder.join(name);
     let shown = path.display();
     match fs::read_to_string(&path) {
-        Ok(kept) if kept.trim().len() >= nexo_chat::token::SECRET_BYTES_MIN => {
-            Ok(kept.trim().to_owned())
+        Ok(stored) if stored.trim().len() >= nexo_chat::token::SECRET_BYTES_MIN => {
+            Ok(stored.trim().to_owned())
         }
-        Ok(_) => bail!("{shown} holds no usable secret: remove it to have a new one made"),
+        Ok(_) => {
+            bail!("{shown} holds no usable secret: remove the file to have a new one generated")
+        }
         Err(error) if error.kind() == ErrorKind::NotFound => {
             let mut bytes = [0; 32];
-            dice.fill(&mut bytes);
-            let made = BASE64URL_NOPAD.encode(&bytes);
-            keep(&path, folder, &made).with_context(|| format!("cannot write {shown}"))?;
-            Ok(made)
+            rng.fill(&mut bytes);
+            let generated = BASE64URL_NOPAD.encode(&bytes);
+            write_new(&path, folder, &generated)
+                .with_context(|| format!("cannot write {shown}"))?;
+            Ok(generated)
         }
         Err(error) => Err(error).with_context(|| format!("cannot read {shown}")),
     }
 }
 
-fn keep(path: &Path, folder: &Path, secret: &str) -> std::io::Result<()> {
+fn write_new(path: &Path, folder: &Path, secret: &str) -> std::io::Result<()> {
     let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
     writeln!(file, "{secret}")?;
     file.sync_all()?;
@@ -49,23 +52,23 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     use super::*;
-    use crate::clock::SystemDice;
+    use crate::clock::SystemRng;
 
     #[test]
     fn a_secret_is_made_once_and_only_its_owner_reads_it() {
         let folder = tempfile::tempdir().unwrap();
-        let made = secret("", folder.path(), "jwt.secret", &SystemDice).unwrap();
+        let made = secret("", folder.path(), "jwt.secret", &SystemRng).unwrap();
         assert!(made.len() >= 32);
-        assert_eq!(secret("", folder.path(), "jwt.secret", &SystemDice).unwrap(), made);
+        assert_eq!(secret("", folder.path(), "jwt.secret", &SystemRng).unwrap(), made);
         let kept = fs::metadata(folder.path().join("jwt.secret")).unwrap();
         assert_eq!(kept.permissions().mode() & 0o777, 0o600);
-        assert_eq!(secret("given", folder.path(), "jwt.secret", &SystemDice).unwrap(), "given");
+        assert_eq!(secret("given", folder.path(), "jwt.secret", &SystemRng).unwrap(), "given");
     }
 
     #[test]
     fn an_empty_secret_file_is_refused() {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("jwt.secret"), "\n").unwrap();
-        assert!(secret("", folder.path(), "jwt.secret", &SystemDice).is_err());
+        assert!(secret("", folder.path(), "jwt.secret", &SystemRng).is_err());
     }
 }

@@ -1,4 +1,4 @@
-//! Running the server until it is told to stop.
+//! Runs the server until SIGTERM, SIGINT or SIGHUP.
 
 use std::io::Write;
 use std::net::SocketAddr;
@@ -10,19 +10,20 @@ use nexo_gateway::{Gateway, http, listen, sweep};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use crate::cluster_settings::shown;
 use crate::config::Config;
 use crate::logs;
-use crate::wiring::{self, Parts};
+use crate::redact_url::without_password;
+use crate::wiring::{self, ServerParts};
 
-/// Histograms are folded this often, so that they stay small when nobody reads them.
+/// How often recorded samples are folded into histograms, so that they stay small
+/// even if `/metrics` is never read.
 const FOLD_EVERY: Duration = Duration::from_secs(5);
 
-/// Serves until told to stop; returns when everything is on disk.
+/// Serves until a signal asks to stop; returns when everything is on disk.
 pub(crate) fn serve(config: &Config) -> anyhow::Result<()> {
     logs::start(&config.log)?;
     raise_file_limit();
-    // Whatever is written is for its owner alone.
+    // Only the owner may read the files that the server writes.
     rustix::process::umask(rustix::fs::Mode::RWXG | rustix::fs::Mode::RWXO);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(run(config))
@@ -30,10 +31,10 @@ pub(crate) fn serve(config: &Config) -> anyhow::Result<()> {
 
 async fn run(config: &Config) -> anyhow::Result<()> {
     let address: SocketAddr = config.listen.parse().context("listen")?;
-    // The port is taken first: nobody should wait for a store only to hear that it is taken.
+    // Bind the port first: opening a large store only to find the port taken would waste time.
     let listener =
         TcpListener::bind(address).await.with_context(|| format!("cannot listen on {address}"))?;
-    let Parts { gateway, store, redis, two_phase, metrics } = wiring::build(config).await?;
+    let ServerParts { gateway, store, redis, two_phase, metrics } = wiring::build(config).await?;
     let address = listener.local_addr()?;
     warn_if_open(address);
     let router = http::router(Arc::clone(&gateway));
@@ -49,12 +50,12 @@ async fn run(config: &Config) -> anyhow::Result<()> {
     }
     tokio::spawn(stop_on_signal(Arc::clone(&gateway), Signals::new()?));
     writeln!(std::io::stdout(), "Nexo is listening on http://{address}")?;
-    tracing::info!(%address, data = config.data, store = shown(&config.store), "listening");
+    tracing::info!(%address, data = config.data, store = without_password(&config.store), "listening");
     listen::listen(Arc::clone(&gateway), listener, router).await;
     if let Some(two_phase) = two_phase {
         two_phase.stop().await;
     }
-    // What is still being saved is told to the others before this node leaves them.
+    // Closing the store publishes what is still being saved; only then may this node leave the bus.
     let closed = store.close().await;
     if let Some(redis) = redis {
         redis.leave().await;
@@ -64,7 +65,7 @@ async fn run(config: &Config) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// `/metrics` on an address of its own, which the operator keeps private.
+/// Serves `/metrics` without a token on an address of its own, which the operator keeps private.
 async fn serve_metrics(gateway: &Arc<Gateway>, address: &str) -> anyhow::Result<()> {
     let listener =
         TcpListener::bind(address).await.with_context(|| format!("cannot listen on {address}"))?;
@@ -75,15 +76,15 @@ async fn serve_metrics(gateway: &Arc<Gateway>, address: &str) -> anyhow::Result<
 
 fn warn_if_open(address: SocketAddr) {
     if !address.ip().is_loopback() {
-        tracing::warn!(%address, "plain HTTP beyond this machine: put a TLS proxy in front");
+        tracing::warn!(%address, "serving plain HTTP beyond this machine: put a TLS proxy in front");
     }
 }
 
-/// The signals that ask to stop. Heard from the moment this is made.
+/// The signals that ask to stop, received from the moment this is created.
 struct Signals {
     terminate: Signal,
     interrupt: Signal,
-    /// A terminal that is closed, or a supervisor that reloads this way: it stops as cleanly.
+    /// Sent by a closing terminal, or by a supervisor to reload; the server stops cleanly here too.
     hangup: Signal,
 }
 
@@ -106,18 +107,18 @@ impl Signals {
 async fn stop_on_signal(gateway: Arc<Gateway>, mut signals: Signals) {
     signals.next().await;
     gateway.drain();
-    tracing::info!("stopping: sockets are told to reconnect");
+    tracing::info!("stopping: asking clients to reconnect");
     signals.next().await;
     tracing::warn!("stopping at once");
     std::process::exit(1);
 }
 
-/// Every socket is a file: take as many as the system gives.
+/// Raises the limit of open files as far as the system allows: every socket is one.
 pub(crate) fn raise_file_limit() {
     use rustix::process::{Resource, getrlimit, setrlimit};
     let mut limit = getrlimit(Resource::Nofile);
     limit.current = limit.maximum;
     if let Err(error) = setrlimit(Resource::Nofile, limit) {
-        tracing::warn!(%error, "the limit of open files stays as it is");
+        tracing::warn!(%error, "cannot raise the limit of open files");
     }
 }

@@ -1,5 +1,5 @@
-//! Accounts under control: ids that cannot be taken for each other, who may register, who could not
-//! get in, and how somebody who forgot their password does.
+//! Accounts: ids that look alike, closed registration, failed sign-ins, and how a user who forgot
+//! their password gets in again.
 
 #![allow(clippy::unwrap_used, reason = "only tests are here")]
 
@@ -7,7 +7,9 @@ use std::process::Command;
 
 use nexo_sim::person::PASSWORD;
 use nexo_sim::process::Setup;
-use nexo_sim::{Group, MariaDb, Person, Server, Socket, Talker, To, Tongue};
+use nexo_sim::{
+    ClientDialect, DialectClient, MariaDb, Person, Recipient, Server, Socket, TestGroup,
+};
 use serde_json::{Value, json};
 
 fn setup() -> Setup {
@@ -51,21 +53,21 @@ async fn a_typed_name_finds_its_person_whatever_its_case() {
     for two_phase in ["false", "true"] {
         let server = setup().with("NEXO_TWO_PHASE__ENABLED", two_phase).start();
         let [bob, alice] = server.people(["Bob", "alice"]).await;
-        let mut b = Talker::connect(&server.http, &bob, Tongue::Typed).await;
-        for tongue in Tongue::ALL {
-            let mut a = Talker::connect(&server.http, &alice, tongue).await;
-            let name = format!("{tongue:?}");
-            let said = a.say(&To::User("bOB".into()), &name, "hi").await.unwrap();
+        let mut b = DialectClient::connect(&server.http, &bob, ClientDialect::Typed).await;
+        for dialect in ClientDialect::ALL {
+            let mut a = DialectClient::connect(&server.http, &alice, dialect).await;
+            let name = format!("{dialect:?}");
+            let said = a.say(&Recipient::User("bOB".into()), &name, "hi").await.unwrap();
             let heard = b.hear_message().await;
             assert_eq!((&*heard.conversation, &heard.id), ("si_Bob_alice", &said.id), "{name}");
-            let again = a.say(&To::User("Bob".into()), &name, "hi").await.unwrap();
+            let again = a.say(&Recipient::User("Bob".into()), &name, "hi").await.unwrap();
             assert_eq!(again.id, said.id, "{name}: it is the same message");
             // What only looks alike is somebody else, or nobody.
-            let other = a.say(&To::User("b0b".into()), &format!("{name}-2"), "hi").await;
+            let other = a.say(&Recipient::User("b0b".into()), &format!("{name}-2"), "hi").await;
             assert_eq!(other, Err("user_not_found".into()), "{name}");
-            let itself = a.say(&To::User("Alice".into()), &format!("{name}-3"), "hi").await;
+            let itself = a.say(&Recipient::User("Alice".into()), &format!("{name}-3"), "hi").await;
             assert_eq!(itself, Err("cannot_send_to_self".into()), "{name}");
-            let history = a.history("si_Bob_alice", &To::User("BOB".into())).await;
+            let history = a.history("si_Bob_alice", &Recipient::User("BOB".into())).await;
             assert!(history.iter().any(|it| it.id == said.id), "{name}: {history:?}");
         }
     }
@@ -165,7 +167,7 @@ async fn a_closed_server_takes_no_new_accounts() {
     let setup = setup().with("NEXO_AUTH__REGISTRATION", "invite");
     let output = setup.command(folder.path()).output().unwrap();
     let said = String::from_utf8(output.stderr).unwrap();
-    assert!(!output.status.success() && said.contains("is not there yet"), "{said}");
+    assert!(!output.status.success() && said.contains("does not exist yet"), "{said}");
 }
 
 #[tokio::test]
@@ -317,7 +319,8 @@ async fn names_are_kept_in_one_form_and_a_profile_tells_when_it_changed() {
     assert!(after["updated_at"].as_u64() > before["updated_at"].as_u64(), "{after}");
     assert_eq!(&after, updated.data());
 
-    let group = Group::with(&server.http, &alice, &[], json!({ "name": " Cafe\u{301} " })).await;
+    let group =
+        TestGroup::with(&server.http, &alice, &[], json!({ "name": " Cafe\u{301} " })).await;
     let info = format!("/group/info?group_id={}", group.id);
     assert_eq!(server.http.get(&info, &alice.token).await.data()["name"], "Caf\u{e9}");
     let body = json!({ "group_id": group.id, "name": "a\u{202e}b" });

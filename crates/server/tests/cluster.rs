@@ -1,4 +1,4 @@
-//! Three nodes on one database and one Redis: whoever is where, they are one server.
+//! Three nodes on one database and one Redis behave like one server, whichever node a client uses.
 
 #![allow(clippy::unwrap_used, reason = "only tests are here")]
 
@@ -9,7 +9,7 @@ use nexo_sim::history::read_all;
 use nexo_sim::person::PASSWORD;
 use nexo_sim::process::Setup;
 use nexo_sim::socket::{chat, seq};
-use nexo_sim::{Group, Http, Person, Socket, Stubborn};
+use nexo_sim::{Http, Person, RetryingClient, Socket, TestGroup};
 use serde_json::{Value, json};
 
 const NODE_TTL: Duration = Duration::from_secs(2);
@@ -47,7 +47,7 @@ async fn eventually(what: &str, mut is_so: impl AsyncFnMut() -> bool) -> Duratio
     since.elapsed()
 }
 
-/// Groups are told by how many are online on all nodes together, each person once.
+/// A group's delivery mode depends on how many users are online on all nodes together, each counted once.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_strategy_counts_those_online_on_every_node() {
     let server = setup()
@@ -56,7 +56,7 @@ async fn the_strategy_counts_those_online_on_every_node() {
         .start();
     let people = server.people(["olga", "max", "mia", "zoe"]).await;
     let [olga, max, mia, zoe] = &people;
-    let group = Group::new(server.node(0), olga, &[max, mia, zoe]).await;
+    let group = TestGroup::new(server.node(0), olga, &[max, mia, zoe]).await;
     let mut a = connect(server.node(0), olga).await;
     // Three people, one of them on all nodes.
     let mut b = connect(server.node(1), max).await;
@@ -204,13 +204,13 @@ async fn a_thousand_sends_of_one_id_through_three_nodes_store_one_message() {
     assert_eq!(read_all(&server.http, &bob, "alice").await.len(), 1);
 }
 
-/// The word that somebody was put out and the next message come from different nodes: whichever is
-/// heard first, nobody hears what is not theirs.
+/// The removal of a member and the next message come from different nodes: whichever arrives first,
+/// no member receives a message from outside their window.
 #[tokio::test(flavor = "multi_thread")]
 async fn nobody_hears_what_came_after_they_were_put_out() {
     let server = setup().start();
     let [olga, carol, bob] = server.people(["olga", "carol", "bob"]).await;
-    let group = Group::new(server.node(0), &olga, &[&carol]).await;
+    let group = TestGroup::new(server.node(0), &olga, &[&carol]).await;
     let mut b = connect(server.node(2), &bob).await;
     let speaking = {
         let (node, group, carol) = (server.node(1).clone(), group.clone(), carol.clone());
@@ -245,7 +245,7 @@ async fn nobody_hears_what_came_after_they_were_put_out() {
     }
 }
 
-/// A node that only begins to hear a group brings what was said before it did.
+/// A node that has just subscribed to a group also delivers what was sent before.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_first_of_a_node_who_joins_hears_everything() {
     let server = setup().start();
@@ -253,7 +253,7 @@ async fn the_first_of_a_node_who_joins_hears_everything() {
     let mut a = connect(server.node(0), &olga).await;
     let mut b = connect(server.node(2), &bob).await;
     for round in 0..20 {
-        let group = Group::new(server.node(0), &olga, &[]).await;
+        let group = TestGroup::new(server.node(0), &olga, &[]).await;
         group.ask(&bob, "join", json!({})).await.data();
         for i in 0..3 {
             group.say(&mut a, &format!("{round}-{i}"), &format!("{round}-{i}")).await;
@@ -266,7 +266,7 @@ async fn the_first_of_a_node_who_joins_hears_everything() {
     }
 }
 
-/// Groups of people all over the place: everybody hears everything, whoever brought them in where.
+/// Groups with members on all nodes: every member receives everything, whichever node they joined on.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_group_over_three_nodes_is_one() {
     let server = setup().start();
@@ -275,7 +275,7 @@ async fn a_group_over_three_nodes_is_one() {
     for (node, person) in [&olga, &anna, &ben, &carl].into_iter().enumerate() {
         sockets.push(connect(server.node(node % 3), person).await);
     }
-    let group = Group::new(server.node(1), &olga, &[&anna, &ben]).await;
+    let group = TestGroup::new(server.node(1), &olga, &[&anna, &ben]).await;
     for i in 0..60 {
         let speaker = i % 3;
         let saved = group.say(&mut sockets[speaker], &format!("c{i}"), "words").await;
@@ -323,7 +323,7 @@ async fn a_group_over_three_nodes_is_one() {
 async fn nodes_come_and_go_under_load() {
     let mut server = setup().start();
     let [alice, bob] = server.people(["alice", "bob"]).await;
-    let mut sender = Stubborn::new(&server.http.authority, &alice);
+    let mut sender = RetryingClient::new(&server.http.authority, &alice);
     let sending = tokio::spawn(async move {
         let (mut acks, since) = (Vec::new(), Instant::now());
         while since.elapsed() < Duration::from_secs(6) {
@@ -353,7 +353,7 @@ async fn a_new_name_is_heard_on_every_node() {
     let [alice, bob, carol] = server.people(["alice", "bob", "carol"]).await;
     let mut own = connect(server.node(0), &alice).await;
     own.send("bob", "c1", "hello").await;
-    let _group = Group::new(server.node(0), &alice, &[&carol]).await;
+    let _group = TestGroup::new(server.node(0), &alice, &[&carol]).await;
     let mut others =
         [connect(server.node(1), &bob).await, connect(server.node(2), &carol).await, own];
     let body = json!({ "nickname": "Alice L.", "avatar": "a.png" });

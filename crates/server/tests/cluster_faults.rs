@@ -1,5 +1,5 @@
-//! What nodes share goes away and comes back, under load. Nothing acknowledged is lost or stored
-//! twice, nobody's sending depends on Redis, and everybody has everything again soon after.
+//! The database and Redis go away and come back, under load. Nothing acknowledged is lost or stored
+//! twice, sending does not depend on Redis, and soon after every client has everything again.
 
 #![allow(clippy::unwrap_used, reason = "only tests are here")]
 
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use nexo_sim::process::Setup;
 use nexo_sim::socket::seq;
-use nexo_sim::{Group, MariaDb, Person, Redis, Socket, Stubborn, Talk};
+use nexo_sim::{MariaDb, Person, RedisServer, RetryingClient, Socket, TestGroup, Workload};
 use serde_json::Value;
 
 fn setup(database: &str, redis: &str) -> Setup {
@@ -17,9 +17,9 @@ fn setup(database: &str, redis: &str) -> Setup {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn redis_goes_and_comes_back() {
-    let mut redis = Redis::start();
+    let mut redis = RedisServer::start();
     let server = setup(&MariaDb::shared().fresh_database(), &redis.url()).start();
-    let talk = Talk::begin(&server).await;
+    let workload = Workload::start(&server).await;
     let wait = |ms| tokio::time::sleep(Duration::from_millis(ms));
     wait(800).await;
     redis.flush();
@@ -34,7 +34,7 @@ async fn redis_goes_and_comes_back() {
     wait(300).await;
     redis.start_again();
     wait(1500).await;
-    let busy = talk.end(&server.http, Duration::from_secs(5)).await.busy;
+    let busy = workload.finish(&server.http, Duration::from_secs(5)).await.busy;
     assert_eq!(busy, 0, "no send depends on Redis");
     let ready = server.node(0).get("/readyz", "").await;
     assert_eq!(ready.body["status"], "ready");
@@ -70,10 +70,10 @@ async fn a_redis_that_never_answered_is_told_with_its_reason() {
     assert!(!log.contains("s3cret"));
 }
 
-/// As long as a node hears nobody, it looks what its sockets lack, and which sign-ins ended.
+/// A node cut off from the bus polls the store for what its sockets lack, and for ended sign-ins.
 #[tokio::test(flavor = "multi_thread")]
 async fn without_redis_messages_and_ends_come_later() {
-    let mut redis = Redis::start();
+    let mut redis = RedisServer::start();
     let server = setup(&MariaDb::shared().fresh_database(), &redis.url()).start();
     let [alice, bob, carol] = server.people(["alice", "bob", "carol"]).await;
     let connect = async |node: usize, person: &Person| {
@@ -84,7 +84,7 @@ async fn without_redis_messages_and_ends_come_later() {
     };
     let mut a = connect(0, &alice).await;
     let (mut b, mut c) = (connect(1, &bob).await, connect(1, &carol).await);
-    Group::new(server.node(0), &alice, &[&bob]).await;
+    TestGroup::new(server.node(0), &alice, &[&bob]).await;
     redis.kill();
     // Whoever is in a group is let in all the same.
     let phone = connect(2, &alice).await;
@@ -99,10 +99,10 @@ async fn without_redis_messages_and_ends_come_later() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_dead_redis_slows_no_send() {
-    let mut redis = Redis::start();
+    let mut redis = RedisServer::start();
     let server = setup(&MariaDb::shared().fresh_database(), &redis.url()).start();
     let [alice, _bob] = server.people(["alice", "bob"]).await;
-    let mut it = Stubborn::new(&server.node(0).authority, &alice);
+    let mut it = RetryingClient::new(&server.node(0).authority, &alice);
     let mut median = async |name: &str| {
         let mut times = Vec::new();
         for number in 0..200 {
@@ -124,10 +124,10 @@ async fn a_dead_redis_slows_no_send() {
 async fn the_database_goes_and_comes_back() {
     let mut database = MariaDb::start();
     database.create_database("nexo");
-    let redis = Redis::start();
+    let redis = RedisServer::start();
     let setup = setup(&database.url("nexo"), &redis.url());
     let server = setup.with("NEXO_MYSQL__PATIENCE_MS", "500").start();
-    let talk = Talk::begin(&server).await;
+    let workload = Workload::start(&server).await;
     let wait = |ms| tokio::time::sleep(Duration::from_millis(ms));
     wait(1000).await;
     database.kill();
@@ -143,6 +143,6 @@ async fn the_database_goes_and_comes_back() {
     wait(700).await;
     database.start_again();
     wait(2000).await;
-    let busy = talk.end(&server.http, Duration::from_secs(5)).await.busy;
+    let busy = workload.finish(&server.http, Duration::from_secs(5)).await.busy;
     assert!(busy > 0, "what could not be saved was refused");
 }

@@ -1,8 +1,7 @@
-//! What holds for every request over HTTP: its name, its limits, its form, and who may ask from
-//! where.
+//! What holds for every HTTP request: its id, its limits, its form, and which origins may send it.
 
 use nexo_sim::Http;
-use nexo_sim::http::Answer;
+use nexo_sim::http::HttpResponse;
 use nexo_sim::process::Setup;
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -13,12 +12,12 @@ fn setup() -> Setup {
 }
 
 /// Asks with more headers, each ended by a line break.
-async fn asked(http: &Http, line: &str, headers: &str) -> Answer {
+async fn asked(http: &Http, line: &str, headers: &str) -> HttpResponse {
     let head = format!("{line} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n{headers}\r\n");
     http.raw(head.as_bytes()).await
 }
 
-fn header<'a>(answer: &'a Answer, name: &str) -> Option<&'a str> {
+fn header<'a>(answer: &'a HttpResponse, name: &str) -> Option<&'a str> {
     let lines = answer.head.lines().skip(1).filter_map(|line| line.split_once(": "));
     lines.filter(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, value)| value).next()
 }

@@ -1,11 +1,11 @@
-//! The list of conversations with groups in it: order, pins, counts, and who may know of whom.
+//! The conversation list with groups in it: order, pins, counts, and what each user may see.
 
 #![allow(clippy::unwrap_used, reason = "only tests are here")]
 
 use std::time::Duration;
 
 use nexo_sim::process::Setup;
-use nexo_sim::{Answer, Group, Person, Server};
+use nexo_sim::{HttpResponse, Person, Server, TestGroup};
 use serde_json::{Value, json};
 
 fn server() -> Server {
@@ -26,9 +26,9 @@ async fn groups_and_people_share_one_list_and_pins_come_first() {
     let server = server();
     let [olga, max, mia] = server.people(["olga", "max", "mia"]).await;
     let (mut a, _) = server.connect(&max).await;
-    let first = Group::with(&server.http, &max, &[&olga], json!({ "name": "First" })).await;
+    let first = TestGroup::with(&server.http, &max, &[&olga], json!({ "name": "First" })).await;
     a.send("olga", "p1", "private").await;
-    let second = Group::new(&server.http, &max, &[&olga, &mia]).await;
+    let second = TestGroup::new(&server.http, &max, &[&olga, &mia]).await;
     second.say(&mut a, "g1", "in the second").await;
     // The list is ordered by the millisecond, and a send takes less.
     tokio::time::sleep(Duration::from_millis(2)).await;
@@ -83,7 +83,7 @@ async fn groups_and_people_share_one_list_and_pins_come_first() {
 async fn the_total_is_the_sum_and_own_words_never_count() {
     let server = server();
     let [olga, max] = server.people(["olga", "max"]).await;
-    let group = Group::new(&server.http, &olga, &[&max]).await;
+    let group = TestGroup::new(&server.http, &olga, &[&max]).await;
     let (mut a, _) = server.connect(&max).await;
     for i in 0..3 {
         group.say(&mut a, &format!("g{i}"), "hi").await;
@@ -136,7 +136,7 @@ async fn who_shares_a_group_may_know_who_is_there() {
     };
     let (socket, _) = server.connect(&max).await;
     assert_eq!(status(&olga, "max").await["status"], 0, "strangers are told nothing");
-    let group = Group::new(&server.http, &olga, &[&max]).await;
+    let group = TestGroup::new(&server.http, &olga, &[&max]).await;
     assert_eq!(status(&olga, "max").await["status"], 1);
     assert_eq!(status(&zoe, "max").await["status"], 0);
     drop(socket);
@@ -160,7 +160,7 @@ async fn a_former_member_learns_nothing_new_of_the_group() {
     let server = server();
     let [olga, max] = server.people(["olga", "max"]).await;
     let fields = json!({ "join_type": "invite", "name": "Before" });
-    let group = Group::with(&server.http, &olga, &[&max], fields).await;
+    let group = TestGroup::with(&server.http, &olga, &[&max], fields).await;
     let (mut a, _) = server.connect(&olga).await;
     group.say(&mut a, "1", "seen").await;
     group.ask(&olga, "kick", json!({ "user_id": "max" })).await.data();
@@ -209,7 +209,7 @@ async fn head(server: &Server, by: &Person, conversation: &str) -> Value {
     heads.iter().find(|head| head["conversation_id"] == conversation).unwrap().clone()
 }
 
-async fn hide(server: &Server, by: &Person, body: Value) -> Answer {
+async fn hide(server: &Server, by: &Person, body: Value) -> HttpResponse {
     server.http.post("/conversation/hide", &by.token, body).await
 }
 
@@ -220,7 +220,7 @@ async fn a_group_that_ends_leaves_every_list_at_once() {
     let (mut a, _) = server.connect(&olga).await;
     let everybody = [&olga, &max, &mia];
     for how in ["/group/dissolve", "/group/dismiss", "/conversation/delete"] {
-        let group = Group::new(&server.http, &olga, &[&max, &mia]).await;
+        let group = TestGroup::new(&server.http, &olga, &[&max, &mia]).await;
         let conversation = group.conversation();
         group.say(&mut a, how, "said").await;
         group.ask(&mia, "leave", json!({})).await.data();
@@ -247,7 +247,7 @@ async fn a_group_that_ends_leaves_every_list_at_once() {
 async fn what_is_hidden_comes_back_with_the_next_message() {
     let mut server = server();
     let [olga, max, zoe] = server.people(["olga", "max", "zoe"]).await;
-    let mut group = Group::new(&server.http, &olga, &[&max]).await;
+    let mut group = TestGroup::new(&server.http, &olga, &[&max]).await;
     let (mut a, _) = server.connect(&olga).await;
     group.say(&mut a, "g1", "one").await;
     a.send("max", "p1", "one").await;
@@ -299,7 +299,7 @@ async fn what_is_hidden_comes_back_with_the_next_message() {
 async fn a_group_one_left_stays_until_it_is_hidden() {
     let server = server();
     let [olga, max, mia] = server.people(["olga", "max", "mia"]).await;
-    let group = Group::new(&server.http, &olga, &[&max, &mia]).await;
+    let group = TestGroup::new(&server.http, &olga, &[&max, &mia]).await;
     let (mut a, _) = server.connect(&olga).await;
     group.say(&mut a, "1", "one").await;
     group.ask(&olga, "kick", json!({ "user_id": "max" })).await.data();

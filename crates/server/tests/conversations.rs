@@ -1,7 +1,7 @@
 //! Sending, pulling and reading over the `snake_case` paths of HTTP.
 
 use nexo_sim::process::Setup;
-use nexo_sim::{Answer, Person, Server};
+use nexo_sim::{HttpResponse, Person, Server};
 use serde_json::{Value, json};
 
 fn server() -> Server {
@@ -13,11 +13,11 @@ fn text(client_id: &str, to: &str, text: &str) -> Value {
         "content": { "text": text } })
 }
 
-async fn send(server: &Server, from: &Person, body: Value) -> Answer {
+async fn send(server: &Server, from: &Person, body: Value) -> HttpResponse {
     server.http.post("/msg/send", &from.token, body).await
 }
 
-async fn get(server: &Server, who: &Person, path: &str) -> Answer {
+async fn get(server: &Server, who: &Person, path: &str) -> HttpResponse {
     server.http.get(path, &who.token).await
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use nexo_sim::history::History;
 use nexo_sim::process::Setup;
-use nexo_sim::socket::{Heard, chat};
+use nexo_sim::socket::{SocketEvent, chat};
 use nexo_sim::{Http, Person, Socket};
 
 const PAIRS: usize = 4;
@@ -39,12 +39,12 @@ async fn load(
             in_flight += 1;
         }
         match socket.hear().await {
-            Heard::Frame(frame) if frame["ackType"] == "saved" => {
+            SocketEvent::Frame(frame) if frame["ackType"] == "saved" => {
                 history.acked(&frame);
                 in_flight -= 1;
             }
-            Heard::Frame(_) => {}
-            Heard::Closed(_) => return history,
+            SocketEvent::Frame(_) => {}
+            SocketEvent::Closed(_) => return history,
         }
     }
 }

@@ -115,7 +115,8 @@ async fn chat_recall_message() {
     let offline = talk.ask(BOB, "chat.pull_offline", json!({})).await["messages"][0].clone();
     assert_eq!((&offline["status"], &offline["recall_at"]), (&json!(1), &push["timestamp"]));
     let lines = talk.ask(BOB, "chat.sync_conversations", json!({})).await;
-    assert_eq!(lines["conversations"][0]["last_status"], 1);
+    let line = &lines["conversations"][0];
+    assert_eq!((&line["last_status"], &line["last_recall_at"]), (&json!(1), &push["timestamp"]));
     let unknown = json!({ "msg_id": "A".repeat(26) });
     assert_eq!(talk.try_ask(ALICE, "chat.recall_message", unknown).await.0, 300);
 }

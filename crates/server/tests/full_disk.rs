@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use nexo_sim::history::History;
 use nexo_sim::process::{Server, Setup};
-use nexo_sim::socket::{Heard, Socket, chat};
+use nexo_sim::socket::{Socket, SocketEvent, chat};
 
 /// A small file system, gone at the end.
 struct Small(PathBuf);
@@ -87,17 +87,17 @@ async fn say(socket: &mut Socket, history: &mut History, name: &str, count: usiz
     let (mut refused, mut answered) = (0, 0);
     while answered < count {
         match socket.hear().await {
-            Heard::Frame(frame) if frame["ackType"] == "saved" => {
+            SocketEvent::Frame(frame) if frame["ackType"] == "saved" => {
                 history.acked(&frame);
                 answered += 1;
             }
-            Heard::Frame(frame) if frame["type"] == "ERROR" => {
+            SocketEvent::Frame(frame) if frame["type"] == "ERROR" => {
                 assert_eq!(frame["reason"], "server_busy", "{frame}");
                 refused += 1;
                 answered += 1;
             }
-            Heard::Frame(_) => {}
-            Heard::Closed(code) => panic!("the socket stays: {code:?}"),
+            SocketEvent::Frame(_) => {}
+            SocketEvent::Closed(code) => panic!("the socket stays: {code:?}"),
         }
     }
     refused

@@ -1,4 +1,4 @@
-//! A socket that opens while its owner is put out of a group hears nothing that is said afterwards.
+//! A socket that opens while its owner is removed from a group receives nothing sent afterwards.
 
 #![allow(clippy::unwrap_used, reason = "only tests are here")]
 
@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 
 use nexo_sim::process::Setup;
 use nexo_sim::socket::seq;
-use nexo_sim::{Group, Socket};
+use nexo_sim::{Socket, TestGroup};
 use serde_json::json;
 
-/// Groups somebody is in. The more there are, the longer a socket takes to find its places.
+/// Groups a user is in. The more there are, the longer a socket takes to subscribe to them.
 const GROUPS: usize = 300;
 const ROUNDS: u64 = 80;
 const SAID: u64 = 80;
@@ -23,7 +23,7 @@ async fn pause(how_long: Duration) {
 }
 
 /// Goes on speaking.
-async fn speak(group: Group, mut socket: Socket, round: u64) {
+async fn speak(group: TestGroup, mut socket: Socket, round: u64) {
     for n in 0..SAID {
         socket.say(group.chat(&format!("{round}-{n}"), "on and on")).await;
         pause(Duration::from_micros(80)).await;
@@ -39,7 +39,7 @@ async fn a_socket_that_opens_while_its_owner_is_put_out_hears_nothing_more() {
     let [olga, max] = server.people(["olga", "max"]).await;
     let mut groups = Vec::new();
     for _ in 0..GROUPS {
-        groups.push(Group::new(&server.http, &olga, &[&max]).await);
+        groups.push(TestGroup::new(&server.http, &olga, &[&max]).await);
     }
     // The first in order, so that the others are looked at after it.
     groups.sort_by(|a, b| a.id.cmp(&b.id));

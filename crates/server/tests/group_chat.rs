@@ -1,10 +1,10 @@
-//! Talking in a group: who hears, who may speak, what each may see, and who was meant.
+//! Group messages: who receives them, who may send, what each member may see, and mentions.
 
 #![allow(clippy::unwrap_used, reason = "only tests are here")]
 
 use nexo_sim::process::Setup;
 use nexo_sim::socket::seq;
-use nexo_sim::{Group, Person, Socket};
+use nexo_sim::{Person, Socket, TestGroup};
 use serde_json::{Value, json};
 
 const TEXT: &str = "xyzzy-what-was-said";
@@ -19,7 +19,7 @@ fn bodies(messages: &[Value]) -> Vec<&str> {
 }
 
 /// Sends and expects it to be saved.
-async fn say(group: &Group, socket: &mut Socket, id: &str) -> Value {
+async fn say(group: &TestGroup, socket: &mut Socket, id: &str) -> Value {
     let answer = group.say(socket, id, id).await;
     assert_eq!(answer["ackType"], "saved", "{answer}");
     answer
@@ -29,7 +29,7 @@ async fn say(group: &Group, socket: &mut Socket, id: &str) -> Value {
 async fn everybody_online_hears_and_everybody_else_catches_up() {
     let server = setup().start();
     let [olga, max, mia, zoe] = server.people(["olga", "max", "mia", "zoe"]).await;
-    let group = Group::new(&server.http, &olga, &[&max, &mia]).await;
+    let group = TestGroup::new(&server.http, &olga, &[&max, &mia]).await;
     let (mut a, _) = server.connect(&olga).await;
     let (mut a2, _) = server.connect(&olga).await;
     let (mut b, _) = server.connect(&max).await;
@@ -56,7 +56,7 @@ async fn everybody_online_hears_and_everybody_else_catches_up() {
 async fn each_sees_their_own_window() {
     let mut server = setup().start();
     let [olga, max, mia] = server.people(["olga", "max", "mia"]).await;
-    let mut group = Group::new(&server.http, &olga, &[]).await;
+    let mut group = TestGroup::new(&server.http, &olga, &[]).await;
     let (mut a, _) = server.connect(&olga).await;
     let (mut b, _) = server.connect(&max).await;
     say(&group, &mut a, "before").await;
@@ -69,7 +69,7 @@ async fn each_sees_their_own_window() {
     assert_eq!(b.expect("GROUP_CHANGED").await["event"], "kicked");
     b.expect_silence().await;
     assert_eq!(group.say(&mut b, "x", "x").await["reason"], "member_not_active");
-    let check = async |group: &Group, who: &Person, expect: &[&str]| {
+    let check = async |group: &TestGroup, who: &Person, expect: &[&str]| {
         assert_eq!(bodies(&group.read_all(who).await), expect);
         let path = format!("/msg/pull?conversation_id={}", group.conversation());
         let pulled = group.http.get(&path, &who.token).await.data().clone();
@@ -101,7 +101,7 @@ async fn each_sees_their_own_window() {
 async fn a_newcomer_may_be_shown_everything() {
     let server = setup().start();
     let [olga, max] = server.people(["olga", "max"]).await;
-    let group = Group::with(&server.http, &olga, &[], json!({ "history": "all" })).await;
+    let group = TestGroup::with(&server.http, &olga, &[], json!({ "history": "all" })).await;
     let (mut a, _) = server.connect(&olga).await;
     say(&group, &mut a, "old").await;
     group.ask(&max, "join", json!({})).await.data();
@@ -116,7 +116,7 @@ async fn a_newcomer_may_be_shown_everything() {
 async fn who_is_muted_does_not_speak() {
     let server = setup().start();
     let [olga, ada, max] = server.people(["olga", "ada", "max"]).await;
-    let group = Group::new(&server.http, &olga, &[&ada, &max]).await;
+    let group = TestGroup::new(&server.http, &olga, &[&ada, &max]).await;
     group.ask(&olga, "set_role", json!({ "user_id": "ada", "role": "admin" })).await.data();
     let (mut b, _) = server.connect(&max).await;
     let (mut d, _) = server.connect(&ada).await;
@@ -144,7 +144,7 @@ async fn who_is_muted_does_not_speak() {
 async fn a_retry_after_a_kick_is_answered_as_before() {
     let server = setup().start();
     let [olga, max] = server.people(["olga", "max"]).await;
-    let group = Group::new(&server.http, &olga, &[&max]).await;
+    let group = TestGroup::new(&server.http, &olga, &[&max]).await;
     let (mut b, _) = server.connect(&max).await;
     let first = say(&group, &mut b, "m1").await;
     let mut reply = group.chat("m2", "reply");
@@ -162,7 +162,7 @@ async fn a_retry_after_a_kick_is_answered_as_before() {
 async fn who_is_meant_is_told_and_counts() {
     let server = setup().start();
     let [olga, max, mia, zoe] = server.people(["olga", "max", "mia", "zoe"]).await;
-    let group = Group::new(&server.http, &olga, &[&max, &mia]).await;
+    let group = TestGroup::new(&server.http, &olga, &[&max, &mia]).await;
     let (mut a, _) = server.connect(&olga).await;
     let (mut b, _) = server.connect(&max).await;
     let (mut c, _) = server.connect(&mia).await;
@@ -221,7 +221,7 @@ async fn who_is_meant_is_told_and_counts() {
 async fn those_who_keep_order_recall_what_members_said() {
     let server = setup().with("NEXO_MESSAGES__RECALL_SECONDS", "0").start();
     let [olga, ada, max, mia] = server.people(["olga", "ada", "max", "mia"]).await;
-    let group = Group::new(&server.http, &olga, &[&ada, &max, &mia]).await;
+    let group = TestGroup::new(&server.http, &olga, &[&ada, &max, &mia]).await;
     group.ask(&olga, "set_role", json!({ "user_id": "ada", "role": 1 })).await.data();
     let (mut a, _) = server.connect(&olga).await;
     let (mut b, _) = server.connect(&max).await;
@@ -273,7 +273,7 @@ async fn those_who_keep_order_recall_what_members_said() {
 async fn reading_is_told_in_small_groups_only() {
     let server = setup().with("NEXO_RECEIPTS__GROUP_MEMBERS_MAX", "3").start();
     let [olga, max, mia, zoe] = server.people(["olga", "max", "mia", "zoe"]).await;
-    let group = Group::new(&server.http, &olga, &[&max, &mia]).await;
+    let group = TestGroup::new(&server.http, &olga, &[&max, &mia]).await;
     let (mut a, _) = server.connect(&olga).await;
     let (mut b, _) = server.connect(&max).await;
     let (mut b2, _) = server.connect(&max).await;
@@ -324,7 +324,7 @@ async fn reading_is_told_in_small_groups_only() {
 async fn how_far_everybody_has_come_is_there_after_a_reload() {
     let server = setup().with("NEXO_RECEIPTS__GROUP_MEMBERS_MAX", "3").start();
     let [olga, max, mia, zoe] = server.people(["olga", "max", "mia", "zoe"]).await;
-    let group = Group::new(&server.http, &olga, &[&max]).await;
+    let group = TestGroup::new(&server.http, &olga, &[&max]).await;
     let (mut a, _) = server.connect(&olga).await;
     let (mut b, _) = server.connect(&max).await;
     say(&group, &mut a, "1").await;
@@ -359,7 +359,7 @@ async fn the_strategy_changes_with_the_group() {
         .with("NEXO_GROUPS__NONE_ONLINE", "9")
         .start();
     let [olga, max, mia, zoe] = server.people(["olga", "max", "mia", "zoe"]).await;
-    let group = Group::new(&server.http, &olga, &[&max]).await;
+    let group = TestGroup::new(&server.http, &olga, &[&max]).await;
     let (mut a, _) = server.connect(&olga).await;
     let (mut b, _) = server.connect(&max).await;
     let first = say(&group, &mut a, "1").await;
@@ -389,7 +389,7 @@ async fn online_members_count_for_the_strategy() {
         .with("NEXO_GROUPS__NONE_ONLINE", "4")
         .start();
     let [olga, max, mia, zoe] = server.people(["olga", "max", "mia", "zoe"]).await;
-    let group = Group::new(&server.http, &olga, &[&max, &mia, &zoe]).await;
+    let group = TestGroup::new(&server.http, &olga, &[&max, &mia, &zoe]).await;
     let (mut a, _) = server.connect(&olga).await;
     let (mut a2, _) = server.connect(&olga).await;
     let (mut b, _) = server.connect(&max).await;
@@ -415,7 +415,7 @@ async fn online_members_count_for_the_strategy() {
 async fn what_is_blocked_is_not_pushed_but_there() {
     let server = setup().start();
     let [olga, max] = server.people(["olga", "max"]).await;
-    let group = Group::new(&server.http, &olga, &[&max]).await;
+    let group = TestGroup::new(&server.http, &olga, &[&max]).await;
     let (mut a, _) = server.connect(&olga).await;
     let (mut b, _) = server.connect(&max).await;
     a.send("max", "p0", "p0").await;
@@ -449,7 +449,7 @@ async fn what_is_blocked_is_not_pushed_but_there() {
 async fn private_messages_and_groups_do_not_crowd_each_other_out() {
     let server = setup().with("NEXO_RESEND__PAGE", "5").start();
     let [olga, max] = server.people(["olga", "max"]).await;
-    let group = Group::new(&server.http, &olga, &[&max]).await;
+    let group = TestGroup::new(&server.http, &olga, &[&max]).await;
     let (mut a, _) = server.connect(&olga).await;
     for i in 0..12 {
         say(&group, &mut a, &format!("g{i}")).await;
@@ -474,7 +474,7 @@ async fn private_messages_and_groups_do_not_crowd_each_other_out() {
 async fn receipts_keep_to_the_window() {
     let server = setup().start();
     let [olga, max, mia] = server.people(["olga", "max", "mia"]).await;
-    let group = Group::with(&server.http, &olga, &[&max], json!({ "history": "all" })).await;
+    let group = TestGroup::with(&server.http, &olga, &[&max], json!({ "history": "all" })).await;
     let (mut a, _) = server.connect(&olga).await;
     let (mut b, _) = server.connect(&max).await;
     let first = say(&group, &mut a, "1").await;

@@ -1,5 +1,5 @@
-//! Fifty people in one group, all at once: they come, go, are put out, come back and speak. Whatever
-//! order that takes, nobody sees more or less than their windows, and nothing acknowledged is lost.
+//! Fifty users in one group, all at once: they join, leave, are removed, rejoin and send. Whatever
+//! the order, each sees exactly their windows, and nothing acknowledged is lost.
 
 #![allow(clippy::unwrap_used, reason = "only tests are here")]
 
@@ -9,22 +9,22 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use nexo_sim::group_timeline::{GroupTimeline, change_seq};
 use nexo_sim::process::Setup;
 use nexo_sim::socket::seq;
-use nexo_sim::story::{Story, change_seq};
-use nexo_sim::{Group, Person, Server, Socket};
+use nexo_sim::{Person, Server, Socket, TestGroup};
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
 use storm::{Diary, Dice, Live, connect};
 
-/// Beside the owner, and one who only listens.
+/// In addition to the owner, and one member who only listens.
 const PEOPLE: u64 = 48;
 const STEPS: u64 = 150;
 
 /// How far the storm is.
 struct Weather {
-    /// Those who are still in the middle of it.
+    /// Members who are still busy.
     busy: AtomicU64,
     is_over: AtomicBool,
 }
@@ -56,7 +56,7 @@ async fn rule(mut live: Live, weather: Arc<Weather>) -> Diary {
     live.diary
 }
 
-/// Somebody who is there from before the first to the last, and listens.
+/// A member who is online the whole time, and only listens.
 async fn witness(mut socket: Socket) -> Vec<Value> {
     let mut heard = Vec::new();
     while heard.last().is_none_or(|frame: &Value| frame["body"] != "the end") {
@@ -65,7 +65,7 @@ async fn witness(mut socket: Socket) -> Vec<Value> {
     heard
 }
 
-async fn pass_over(server: &Server) -> (Group, Story, Vec<Diary>) {
+async fn pass_over(server: &Server) -> (TestGroup, GroupTimeline, Vec<Diary>) {
     let [olga, wil] = server.people(["olga", "wil"]).await;
     let mut people = Vec::new();
     for n in 0..PEOPLE {
@@ -73,7 +73,7 @@ async fn pass_over(server: &Server) -> (Group, Story, Vec<Diary>) {
     }
     let (socket, _) = server.connect(&wil).await;
     let listening = tokio::spawn(witness(socket));
-    let group = Group::new(&server.http, &olga, &[&wil]).await;
+    let group = TestGroup::new(&server.http, &olga, &[&wil]).await;
     let weather = Weather { busy: AtomicU64::new(PEOPLE), is_over: AtomicBool::new(false) };
     let weather = Arc::new(weather);
     let owner = Live::new(group.clone(), olga).await;
@@ -88,11 +88,11 @@ async fn pass_over(server: &Server) -> (Group, Story, Vec<Diary>) {
         diaries.push(diary.unwrap()); // the first that fails ends it all
     }
     diaries.sort_by_key(|diary| diary.me.id != "olga"); // hers is the first
-    (group, Story::of(&listening.await.unwrap()), diaries)
+    (group, GroupTimeline::from_frames(&listening.await.unwrap()), diaries)
 }
 
 /// Exactly what was acknowledged is there, at its place, and nothing that was refused.
-async fn check_promises(group: &Group, story: &Story, diaries: &[Diary]) {
+async fn check_promises(group: &TestGroup, story: &GroupTimeline, diaries: &[Diary]) {
     let stored = group.read_all(&diaries[0].me).await;
     let mut places = BTreeMap::new();
     for (message, told) in stored.iter().zip(&story.messages) {
@@ -114,8 +114,8 @@ async fn check_promises(group: &Group, story: &Story, diaries: &[Diary]) {
     }
 }
 
-/// The log of changes that can be pulled, by small pages, is what was heard.
-async fn check_changes(group: &Group, story: &Story, owner: &Person) {
+/// The log of changes, pulled in small pages, equals the pushed changes.
+async fn check_changes(group: &TestGroup, story: &GroupTimeline, owner: &Person) {
     let mut pulled: Vec<Value> = Vec::new();
     loop {
         let (id, since) = (group.conversation(), pulled.len());
@@ -139,8 +139,8 @@ async fn check_changes(group: &Group, story: &Story, owner: &Person) {
 
 /// Nobody heard anything from outside their windows, and whoever kept their socket heard all that
 /// was in them, once and in order, except what came through that socket itself.
-fn check_hearing(story: &Story, diary: &Diary) {
-    let (who, stays) = (&diary.me.id, story.stays(&diary.me.id));
+fn check_hearing(story: &GroupTimeline, diary: &Diary) {
+    let (who, stays) = (&diary.me.id, story.periods(&diary.me.id));
     let (mut messages, mut changes) = (Vec::new(), Vec::new());
     for frame in diary.heard.iter().flatten() {
         if frame["type"] == "GROUP_CHAT" {
@@ -174,8 +174,8 @@ fn check_hearing(story: &Story, diary: &Diary) {
 
 /// What somebody reads in the end, by pages and by a resend, is the slice of their window, and what
 /// they are told of it is so.
-async fn check_view(group: &Group, story: &Story, me: &Person) {
-    let stay = story.stays(&me.id).last().unwrap();
+async fn check_view(group: &TestGroup, story: &GroupTimeline, me: &Person) {
+    let stay = story.periods(&me.id).last().unwrap();
     let heads = group.http.get("/conversation/heads", &me.token).await.data()["heads"].clone();
     let head = &heads[0];
     let number = |field: &str| head[field].as_u64().unwrap();

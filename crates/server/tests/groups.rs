@@ -1,17 +1,36 @@
-//! The life of a group: made, joined, led, left and ended; everybody hears, and everybody who was
-//! away learns.
+//! The life of a group: created, joined, managed, left and dissolved; members who are online get every
+//! change, and the others pull it later.
 
 #![allow(clippy::unwrap_used, reason = "only tests are here")]
 
 use nexo_sim::process::Setup;
-use nexo_sim::{Group, Person, Server, Socket};
+use nexo_sim::{Person, Server, Socket, TestGroup};
 use serde_json::{Value, json};
 
 fn server() -> Server {
     Setup::new(env!("CARGO_BIN_EXE_nexo")).start()
 }
 
-async fn members(group: &Group, by: &Person) -> Vec<(String, i64)> {
+/// One wrong id, and nobody is invited: the answer says which it was.
+#[tokio::test]
+async fn an_invitation_names_the_id_that_was_wrong() {
+    let server = server();
+    let [olga, max, _zoe] = server.people(["olga", "max", "zoe"]).await;
+    let group = TestGroup::new(&server.http, &olga, &[&max]).await;
+    for wrong in ["nobody", "not an id!"] {
+        let ids = json!({ "user_ids": ["zoe", wrong, "max"] });
+        let refused = group.ask(&olga, "invite", ids.clone()).await;
+        assert_eq!((refused.status, refused.reason()), (404, "user_not_found"));
+        let message = refused.body["message"].as_str().unwrap();
+        assert_eq!(message, format!("no such user: {wrong}"));
+        let created = json!({ "name": "Us", "member_ids": ids["user_ids"] });
+        let refused = server.http.post("/group/create", &olga.token, created).await;
+        assert_eq!(refused.body["message"], message);
+    }
+    assert_eq!(members(&group, &olga).await, named(&[("max", 0), ("olga", 2)]));
+}
+
+async fn members(group: &TestGroup, by: &Person) -> Vec<(String, i64)> {
     let list = group.get(by, "members").await.data()["list"].clone();
     let member = |it: &Value| {
         (it["user_id"].as_str().unwrap().to_owned(), it["role_level"].as_i64().unwrap())
@@ -23,7 +42,7 @@ fn named(pairs: &[(&str, i64)]) -> Vec<(String, i64)> {
     pairs.iter().map(|(name, role)| ((*name).to_owned(), *role)).collect()
 }
 
-/// The next changes that a socket hears of.
+/// The next changes that a socket receives.
 async fn hear(socket: &mut Socket, count: usize) -> Vec<String> {
     let mut events = Vec::new();
     for _ in 0..count {
@@ -33,8 +52,8 @@ async fn hear(socket: &mut Socket, count: usize) -> Vec<String> {
     events
 }
 
-/// The changes somebody pulls, by kind.
-async fn pull(server: &Server, group: &Group, by: &Person, since: u64) -> Vec<Value> {
+/// The changes a user pulls, by kind.
+async fn pull(server: &Server, group: &TestGroup, by: &Person, since: u64) -> Vec<Value> {
     let conversation = group.conversation();
     let path = format!("/conversation/changes?conversation_id={conversation}&since={since}");
     server.http.get(&path, &by.token).await.data().as_array().unwrap().clone()
@@ -49,7 +68,7 @@ async fn people_come_lead_and_go() {
     let server = server();
     let [olga, ada, max, zoe] = server.people(["olga", "ada", "max", "zoe"]).await;
     let (mut hears, _) = server.connect(&olga).await;
-    let group = Group::new(&server.http, &olga, &[&ada]).await;
+    let group = TestGroup::new(&server.http, &olga, &[&ada]).await;
     let joined = hears.expect("GROUP_CHANGED").await;
     assert_eq!((&joined["event"], &joined["changeSeq"]), (&json!("joined"), &json!("1")));
     assert_eq!(joined["userIds"], json!(["olga", "ada"]));
@@ -89,7 +108,7 @@ async fn approval_waits_for_an_answer() {
     let server = server();
     let [olga, max, mia, zoe] = server.people(["olga", "max", "mia", "zoe"]).await;
     let fields = json!({ "join_type": "approval" });
-    let group = Group::with(&server.http, &olga, &[&zoe], fields).await;
+    let group = TestGroup::with(&server.http, &olga, &[&zoe], fields).await;
     let (mut owner, _) = server.connect(&olga).await;
     let (mut wants, _) = server.connect(&max).await;
     let code = group.get(&olga, "info").await.data()["group_code"].clone();
@@ -127,7 +146,7 @@ async fn a_closed_group_shows_itself_to_nobody_else() {
     let server = server();
     let [olga, max] = server.people(["olga", "max"]).await;
     let fields = json!({ "join_type": "invite", "name": "Secret" });
-    let group = Group::with(&server.http, &olga, &[], fields).await;
+    let group = TestGroup::with(&server.http, &olga, &[], fields).await;
     assert_eq!(group.get(&max, "info").await.reason(), "group_not_found");
     assert_eq!(group.ask(&max, "join", json!({})).await.reason(), "join_not_allowed");
     let info = group.get(&olga, "info").await;
@@ -136,7 +155,7 @@ async fn a_closed_group_shows_itself_to_nobody_else() {
     let by_code = server.http.get(&format!("/group/info?group_code={code}"), &max.token).await;
     assert_eq!(by_code.reason(), "group_not_found");
     // An open one shows what one needs to know before joining, and no more.
-    let open = Group::new(&server.http, &olga, &[]).await;
+    let open = TestGroup::new(&server.http, &olga, &[]).await;
     let seen = open.get(&max, "info").await;
     assert_eq!(seen.data()["name"], "Test");
     for hidden in ["group_code", "my_role", "join_request_count"] {
@@ -150,7 +169,7 @@ async fn a_former_member_is_told_so_and_a_stranger_nothing() {
     let server = server();
     let [olga, max, mia, zoe] = server.people(["olga", "max", "mia", "zoe"]).await;
     let closed = json!({ "join_type": "invite" });
-    let group = Group::with(&server.http, &olga, &[&max, &mia], closed).await;
+    let group = TestGroup::with(&server.http, &olga, &[&max, &mia], closed).await;
     group.ask(&olga, "kick", json!({ "user_id": "max" })).await.data();
     group.ask(&mia, "quit", json!({})).await.data();
     let member = "member?user_id=olga";
@@ -190,7 +209,7 @@ async fn members_say_how_they_want_to_be_seen() {
     let server = server();
     let [olga, max, zoe] = server.people(["olga", "max", "zoe"]).await;
     let fields = json!({ "group_type": 3, "name": "é".repeat(128) });
-    let group = Group::with(&server.http, &olga, &[&max], fields).await;
+    let group = TestGroup::with(&server.http, &olga, &[&max], fields).await;
     assert_eq!(group.get(&max, "info").await.data()["group_type"], 3);
     let (mut hears, _) = server.connect(&olga).await;
     let set = async |by: &Person, mut fields: Value| {
@@ -223,7 +242,7 @@ async fn members_say_how_they_want_to_be_seen() {
 async fn a_profile_changes_and_everybody_follows() {
     let server = server();
     let [olga, max] = server.people(["olga", "max"]).await;
-    let group = Group::new(&server.http, &olga, &[&max]).await;
+    let group = TestGroup::new(&server.http, &olga, &[&max]).await;
     let (mut hears, _) = server.connect(&max).await;
     let body = json!({ "group_id": group.id, "name": "New name", "announcement": "Hi" });
     let by_max = server.http.put("/group/update", &max.token, body.clone()).await;
@@ -249,7 +268,7 @@ async fn the_end_of_a_group_keeps_what_was_said() {
     let server = server();
     let [olga, max, zoe] = server.people(["olga", "max", "zoe"]).await;
     for (how, event) in [("dissolve", "dissolved"), ("dismiss", "dismissed")] {
-        let group = Group::new(&server.http, &olga, &[&max]).await;
+        let group = TestGroup::new(&server.http, &olga, &[&max]).await;
         let (mut a, _) = server.connect(&olga).await;
         let (mut b, _) = server.connect(&max).await;
         group.say(&mut a, &format!("{how}1"), "before").await;
@@ -278,7 +297,7 @@ async fn the_end_of_a_group_keeps_what_was_said() {
 async fn a_conversation_is_deleted_only_with_its_group_and_by_its_owner() {
     let server = server();
     let [olga, max] = server.people(["olga", "max"]).await;
-    let group = Group::new(&server.http, &olga, &[&max]).await;
+    let group = TestGroup::new(&server.http, &olga, &[&max]).await;
     let (mut a, _) = server.connect(&olga).await;
     a.send("max", "p1", "private").await;
     let delete = async |by: &Person, id: &str| {
@@ -295,7 +314,7 @@ async fn a_conversation_is_deleted_only_with_its_group_and_by_its_owner() {
 async fn bad_input_has_its_reason_and_changes_nothing() {
     let server = server();
     let [olga, max, zoe] = server.people(["olga", "max", "zoe"]).await;
-    let group = Group::new(&server.http, &olga, &[&max]).await;
+    let group = TestGroup::new(&server.http, &olga, &[&max]).await;
     let mut unknown = group.clone();
     unknown.id = "nowhere".into();
     let many: Vec<String> = (0..501).map(|n| format!("u{n}")).collect();

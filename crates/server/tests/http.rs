@@ -1,4 +1,4 @@
-//! HTTP: accounts, profiles, and requests nobody should make.
+//! HTTP: accounts, profiles, and malformed requests.
 
 use nexo_sim::process::Setup;
 use serde_json::json;
@@ -258,4 +258,46 @@ async fn what_an_app_adds_to_a_message_comes_back() {
     }
     let none = server.http.post("/msg/send", &alice.token, said("none", &json!(null))).await;
     assert!(none.data().get("extra").is_none());
+}
+
+#[tokio::test]
+async fn a_wrong_field_is_named_by_its_path() {
+    let server = setup().start();
+    let [alice, _bob] = server.people(["alice", "bob"]).await;
+    let send = |change: serde_json::Value| {
+        let mut body = json!({ "client_msg_id": "1", "session_type": 1, "recv_id": "bob",
+            "msg_type": 1, "content": { "text": "hi" } });
+        for (field, value) in change.as_object().unwrap() {
+            body[field] = value.clone();
+        }
+        body
+    };
+    for (path, body, field) in [
+        ("/msg/send", send(json!({ "extra": { "a": 1 } })), "extra.a"),
+        ("/msg/send", send(json!({ "content": { "text": "hi", "bar": "x" } })), "content.bar"),
+        ("/msg/send", send(json!({ "content": { "text": [] } })), "content.text"),
+        ("/msg/send", send(json!({ "mentions": ["bob", 7] })), "mentions[1]"),
+        ("/msg/send", send(json!({ "session_type": "1" })), "session_type"),
+        ("/msg/send", send(json!({ "session_type": 3 })), "session_type"),
+        ("/msg/send", send(json!({ "colour": "red" })), "colour"),
+        ("/group/create", json!({ "name": "Us", "member_ids": [true] }), "member_ids[0]"),
+        ("/group/create", json!({ "name": "Us", "join_type": "magic" }), "join_type"),
+        ("/group/mute", json!({ "group_id": "g", "user_id": "bob", "seconds": -2 }), "seconds"),
+        ("/user/get_users_online_status", json!({ "user_ids": [] }), "user_ids"),
+    ] {
+        let refused = server.http.post(path, &alice.token, body.clone()).await;
+        assert_eq!((refused.status, refused.reason()), (400, "invalid_param"), "{body}");
+        let message = refused.body["message"].as_str().unwrap();
+        assert!(message.contains(&format!("`{field}`")), "{body}: {message}");
+    }
+    for (path, field) in [
+        ("/msg/pull?conversation_id=si_alice_bob&limit=many", "limit"),
+        ("/msg/pull?conversation_id=si_alice_bob&begin_seq=-1", "begin_seq"),
+        ("/msg/pull", "conversation_id"),
+    ] {
+        let refused = server.http.get(path, &alice.token).await;
+        assert_eq!((refused.status, refused.reason()), (400, "invalid_param"), "{path}");
+        let message = refused.body["message"].as_str().unwrap();
+        assert!(message.contains(field), "{path}: {message}");
+    }
 }

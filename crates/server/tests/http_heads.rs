@@ -1,5 +1,5 @@
-//! Heads of requests and answers, over raw sockets: what could be read in two ways is refused, what
-//! was not read is not left on the connection, and what holds tokens is kept by nobody.
+//! Request and response heads, over raw sockets: ambiguous lengths are refused, unread bodies are not
+//! left on the connection, and no cache stores responses with tokens.
 
 use nexo_sim::Http;
 use nexo_sim::process::Setup;

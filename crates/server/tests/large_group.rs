@@ -4,9 +4,9 @@
 
 use std::time::{Duration, Instant};
 
-use nexo_sim::crowd::{self, Crowd, Size};
+use nexo_sim::large_group::{self, LargeGroup, LargeGroupSize};
 use nexo_sim::process::Setup;
-use nexo_sim::{Answer, Group, Http, Person, Server, Socket};
+use nexo_sim::{Http, HttpResponse, Person, Server, Socket, TestGroup};
 use serde_json::{Value, json};
 
 const MEMBERS: usize = 100_000;
@@ -41,7 +41,7 @@ async fn connect_all(server: &Server, people: &[Person]) -> Vec<Socket> {
 }
 
 /// The average time from a send to its ACK.
-async fn time_sends(group: &Group, by: &mut Socket, name: &str) -> Duration {
+async fn time_sends(group: &TestGroup, by: &mut Socket, name: &str) -> Duration {
     let since = Instant::now();
     for n in 0..SENDS {
         let answer = group.say(by, &format!("{name}{n}"), "timed").await;
@@ -50,7 +50,7 @@ async fn time_sends(group: &Group, by: &mut Socket, name: &str) -> Duration {
     since.elapsed() / SENDS
 }
 
-/// Everybody hears this next of its kind.
+/// Every socket receives this as its next frame of that type.
 async fn all_hear(sockets: &mut [Socket], kind: &str, field: &str, value: &Value) {
     for (n, socket) in sockets.iter_mut().enumerate() {
         let heard = socket.expect(kind).await;
@@ -58,7 +58,7 @@ async fn all_hear(sockets: &mut [Socket], kind: &str, field: &str, value: &Value
     }
 }
 
-async fn timed(what: &str, asked: impl Future<Output = Answer>) -> Answer {
+async fn timed(what: &str, asked: impl Future<Output = HttpResponse>) -> HttpResponse {
     let since = Instant::now();
     let answer = asked.await;
     let took = since.elapsed();
@@ -68,8 +68,8 @@ async fn timed(what: &str, asked: impl Future<Output = Answer>) -> Answer {
     answer
 }
 
-/// The member list by pages is everybody once, in order.
-async fn check_members(group: &Group, by: &Person) {
+/// The member list, by pages, has every member once, in order.
+async fn check_members(group: &TestGroup, by: &Person) {
     let since = Instant::now();
     let (mut ids, mut slowest) = (Vec::with_capacity(MEMBERS), Duration::ZERO);
     let mut cursor = String::new();
@@ -88,13 +88,13 @@ async fn check_members(group: &Group, by: &Person) {
     }
     let took = since.elapsed();
     eprintln!("{} members by pages of 1000 in {took:?}, the slowest in {slowest:?}", ids.len());
-    let expect: Vec<String> = (0..MEMBERS).map(crowd::name).collect();
+    let expect: Vec<String> = (0..MEMBERS).map(large_group::user_id).collect();
     assert!(ids == expect, "{} ids, not everybody once and in order", ids.len());
     assert!(slowest < SOON, "a page took {slowest:?}");
 }
 
-/// One send reaches everybody who is online.
-async fn check_reach(group: &Group, sockets: &mut [Socket]) {
+/// One send reaches every member who is online.
+async fn check_reach(group: &TestGroup, sockets: &mut [Socket]) {
     let (sender, others) = sockets.split_first_mut().unwrap();
     let mut slowest = Duration::ZERO;
     for n in 0..5 {
@@ -109,9 +109,9 @@ async fn check_reach(group: &Group, sockets: &mut [Socket]) {
     assert!(slowest < Duration::from_secs(5), "{slowest:?}");
 }
 
-/// Coming and going among so many, heard by all who are online.
+/// Members join and leave, and all who are online get the changes.
 async fn check_coming_and_going(
-    group: &Group,
+    group: &TestGroup,
     members: &[Person],
     outsiders: &[Person],
     sockets: &mut [Socket],
@@ -126,14 +126,14 @@ async fn check_coming_and_going(
     let invite = json!({ "user_ids": ids });
     timed(&format!("invite {}", ids.len()), group.ask(owner, "invite", invite)).await;
     all_hear(sockets, "GROUP_CHANGED", "userIds", &json!(ids)).await;
-    let members: Vec<String> = (1..=500).map(crowd::name).collect();
+    let members: Vec<String> = (1..=500).map(large_group::user_id).collect();
     let new = json!({ "name": "Another", "member_ids": members });
     timed("create with 500", group.http.post("/group/create", &owner.token, new)).await;
     timed("leave", group.ask(&rest[0], "quit", json!({}))).await;
 }
 
-/// The end is one record, and everybody is out.
-async fn check_end(group: &Group, members: &[Person], sockets: &mut [Socket]) {
+/// Dissolving the group writes one record, and all members are out.
+async fn check_end(group: &TestGroup, members: &[Person], sockets: &mut [Socket]) {
     timed("dissolve", group.ask(&members[0], "dissolve", json!({}))).await;
     for socket in sockets.iter_mut() {
         socket.find(|frame| frame["event"] == "dissolved", "the end").await;
@@ -145,8 +145,8 @@ async fn check_end(group: &Group, members: &[Person], sockets: &mut [Socket]) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_group_of_a_hundred_thousand_works_like_a_small_one() {
-    let size = Size { members: MEMBERS, signed_in: ONLINE, outsiders: 501 };
-    let crowd = Crowd::new(size).await;
+    let size = LargeGroupSize { members: MEMBERS, signed_in: ONLINE, outsiders: 501 };
+    let crowd = LargeGroup::new(size).await;
     eprintln!(
         "{MEMBERS} accounts in {:?}, the group in {:?}",
         crowd.accounts_took, crowd.group_took
@@ -158,12 +158,12 @@ async fn a_group_of_a_hundred_thousand_works_like_a_small_one() {
     let since = Instant::now();
     let (server, members, outsiders) = crowd.start(setup);
     eprintln!("started in {:?}, {} MiB", since.elapsed(), server.memory_bytes() >> 20);
-    let large = Group { http: server.http.clone(), id };
+    let large = TestGroup { http: server.http.clone(), id };
     check_members(&large, &members[17]).await;
 
     // As many online as a group of ten has: a send takes the same.
     let ten: Vec<&Person> = members[1..10].iter().collect();
-    let small = Group::new(&server.http, &members[0], &ten).await;
+    let small = TestGroup::new(&server.http, &members[0], &ten).await;
     let mut sockets = connect_all(&server, &members[..10]).await;
     let in_small = time_sends(&small, &mut sockets[1], "s").await;
     let in_large = time_sends(&large, &mut sockets[1], "l").await;

@@ -8,7 +8,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
 use nexo_sim::process::{Server, Setup};
-use nexo_sim::{Talker, To, Tongue};
+use nexo_sim::socket::chat;
+use nexo_sim::{ClientDialect, DialectClient, Recipient, TestGroup};
 use serde_json::{Value, json};
 
 /// One node: what is counted is counted where it happens.
@@ -193,12 +194,94 @@ async fn acknowledgements_are_counted_by_type_and_timed() {
     };
     assert_eq!((acks("saved", "ok"), acks("delivered", "ok"), acks("read", "ok")), (2.0, 1.0, 2.0));
     assert_eq!((acks("read", "repeated"), acks("revoked", "ok")), (1.0, 1.0));
-    assert_eq!(page.value("nexo_saved_to_delivered_seconds_count", &[]), 1.0);
-    let took = page.value("nexo_saved_to_delivered_seconds_sum", &[]);
+    let single = &["chat_type=\"single\""][..];
+    assert_eq!(page.value("nexo_saved_to_delivered_seconds_count", single), 1.0);
+    let took = page.value("nexo_saved_to_delivered_seconds_sum", single);
     assert!((0.11..10.0).contains(&took), "{took}");
-    assert_eq!(page.value("nexo_delivered_to_read_seconds_count", &[]), 1.0);
-    let took = page.value("nexo_delivered_to_read_seconds_sum", &[]);
+    assert_eq!(page.value("nexo_delivered_to_read_seconds_count", single), 1.0);
+    let took = page.value("nexo_delivered_to_read_seconds_sum", single);
     assert!((0.24..10.0).contains(&took), "{took}");
+}
+
+#[tokio::test]
+async fn acknowledgements_in_groups_are_timed_apart() {
+    let server = setup().start();
+    let [alice, bob, carol] = server.people(["alice", "bob", "carol"]).await;
+    let group = TestGroup::new(&server.http, &alice, &[&bob, &carol]).await;
+    let (mut a, _) = server.connect(&alice).await;
+    let mut readers = [server.connect(&bob).await.0, server.connect(&carol).await.0];
+    group.say(&mut a, "c1", "hi").await;
+    for reader in &mut readers {
+        let push = reader.expect("GROUP_CHAT").await;
+        for kind in ["delivered", "read"] {
+            tokio::time::sleep(Duration::from_millis(120)).await;
+            let id = &push["serverMsgId"];
+            reader.say(json!({ "type": "ACK", "ackType": kind, "serverMsgId": id })).await;
+        }
+        reader.say(json!({ "type": "PING" })).await;
+        reader.until("PONG").await;
+    }
+    let page = Page::of(&server).await;
+    for name in ["nexo_saved_to_delivered_seconds", "nexo_delivered_to_read_seconds"] {
+        let value = |part: &str, kind: &str| {
+            page.value(&format!("{name}_{part}"), &[&format!("chat_type=\"{kind}\"")])
+        };
+        assert_eq!((value("count", "group"), value("count", "single")), (2.0, 0.0), "{name}");
+        assert!((0.22..20.0).contains(&value("sum", "group")), "{name}");
+    }
+}
+
+/// A server that accepts messages first, and one that saves them at once, count and log the same.
+#[tokio::test]
+async fn an_accepted_message_is_counted_and_logged_when_it_is_saved() {
+    let level = "info,nexo::ack=debug,nexo::perf=debug";
+    let mut server = setup()
+        .with("NEXO_TWO_PHASE__ENABLED", "true")
+        .with("NEXO_TWO_PHASE__GROUPS", "true")
+        .with("NEXO_LOG__LEVEL", level)
+        .start();
+    let [alice, bob] = server.people(["alice", "bob"]).await;
+    let group = TestGroup::new(&server.http, &alice, &[&bob]).await;
+    let (mut a, _) = server.connect(&alice).await;
+    let (mut b, _) = server.connect(&bob).await;
+    let to_bob = |number: u64| chat("bob", &format!("c{number}"), "hi");
+    for number in 1..=3 {
+        a.say(to_bob(number)).await;
+        a.expect_ack("saved").await;
+    }
+    a.say(group.chat("g1", "hi")).await;
+    a.expect_ack("saved").await;
+    // Bob has not received what Alice said: his own message moves his read cursor alone.
+    b.say(chat("alice", "b1", "hi")).await;
+    b.expect_ack("saved").await;
+    let page = Page::of(&server).await;
+    assert_eq!(page.value("nexo_acks_total", &["type=\"saved\"", "result=\"ok\""]), 5.0);
+    assert_eq!(server.stop(), Some(0));
+    let perf = lines(&server, "nexo::perf");
+    for (what, count) in [("ws_perf single_chat", 4), ("ws_perf group_chat", 1)] {
+        let saved: Vec<&Value> = perf.iter().filter(|it| it["message"] == what).collect();
+        assert_eq!(saved.len(), count, "{perf:#?}");
+        for line in saved {
+            let ms = |name: &str| line[name].as_f64().unwrap_or_else(|| panic!("{name}: {line}"));
+            assert!((ms("checkMs") + ms("saveMs") - ms("ackMs")).abs() < 0.001, "{line}");
+        }
+    }
+    let acks = lines(&server, "nexo::ack");
+    let moves = |user: &str, chat: &str| -> Vec<[u64; 4]> {
+        let is_it = |it: &&Value| it["ackUserId"] == user && it["chatId"] == chat;
+        let cursors = ["prevCursor", "newCursor", "prevDelivered", "newDelivered"];
+        let of = |it: &Value| cursors.map(|name| it[name].as_u64().unwrap());
+        acks.iter().filter(is_it).map(of).collect()
+    };
+    assert_eq!(moves("alice", "si_alice_bob"), [[0, 1, 0, 1], [1, 2, 1, 2], [2, 3, 2, 3]]);
+    assert_eq!(moves("alice", &group.conversation()), [[0, 1, 0, 1]]);
+    assert_eq!(moves("bob", "si_alice_bob"), [[0, 4, 0, 0]]);
+    for line in &acks {
+        assert_eq!((&line["ackType"], &line["result"]), (&json!("Read"), &json!("ok")), "{line}");
+        assert_eq!(line["instanceId"].as_str().map(str::len), Some(32), "{line}");
+        assert!(line["serverMsgId"].is_string() && line.get("deviceId").is_none(), "{line}");
+        assert_eq!(line["fromUserId"], line["ackUserId"], "{line}");
+    }
 }
 
 #[tokio::test]
@@ -208,9 +291,9 @@ async fn refusals_are_counted_by_reason_and_requests_by_status() {
     let (mut a, _) = server.connect(&alice).await;
     a.send("nobody", "c1", "hi").await;
     a.send("nobody", "c2", "hi").await;
-    for tongue in [Tongue::Numbered, Tongue::Dotted] {
-        let mut talker = Talker::connect(&server.http, &alice, tongue).await;
-        let refused = talker.say(&To::User("nobody".into()), "c3", "hi").await;
+    for dialect in [ClientDialect::Numbered, ClientDialect::Dotted] {
+        let mut client = DialectClient::connect(&server.http, &alice, dialect).await;
+        let refused = client.say(&Recipient::User("nobody".into()), "c3", "hi").await;
         assert_eq!(refused, Err("user_not_found".into()));
     }
     let mut stranger = server.socket().await;
@@ -253,11 +336,11 @@ async fn every_move_of_a_cursor_leaves_a_line() {
     let level = "info,nexo::ack=debug,nexo::resend=debug,nexo::push=debug";
     let mut server = setup().with("NEXO_LOG__LEVEL", level).start();
     let [alice, bob] = server.people(["alice", "bob"]).await;
-    let mut a = Talker::connect(&server.http, &alice, Tongue::Typed).await;
-    let to = |id: &str| To::User(id.to_owned());
+    let mut a = DialectClient::connect(&server.http, &alice, ClientDialect::Typed).await;
+    let to = |id: &str| Recipient::User(id.to_owned());
     // In every dialect, then over HTTP.
-    for (number, tongue) in Tongue::ALL.into_iter().enumerate() {
-        let mut b = Talker::connect(&server.http, &bob, tongue).await;
+    for (number, dialect) in ClientDialect::ALL.into_iter().enumerate() {
+        let mut b = DialectClient::connect(&server.http, &bob, dialect).await;
         a.say(&to("bob"), &format!("c{number}"), "xyzzy").await.unwrap();
         let said = b.hear_message().await;
         b.read(&said, &to("alice")).await;
@@ -289,6 +372,9 @@ async fn every_move_of_a_cursor_leaves_a_line() {
         assert_eq!(moves.len(), 1, "{acks:#?}");
         assert_eq!(moves[0]["serverMsgId"], last.id.as_str());
         assert_eq!(moves[0]["prevCursor"], last.seq - 1);
+        // Both cursors move together here: Bob reads what he had not acknowledged as delivered.
+        assert_eq!(moves[0]["prevDelivered"], last.seq - 1, "{}", moves[0]);
+        assert_eq!(moves[0]["newDelivered"], last.seq, "{}", moves[0]);
     }
     let resends = lines(&server, "nexo::resend");
     let again = resends

@@ -1,4 +1,4 @@
-//! `nexo migrate` and `nexo import` as an operator runs them: there and back with people who go on
+//! `nexo migrate` and `nexo import` as an operator runs them: there and back with users who continue
 //! where they were, and every refusal says what to do.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
@@ -68,7 +68,10 @@ fn text(path: &Path) -> &str {
     path.to_str().unwrap()
 }
 
-/// Two people who have talked.
+/// A conversation that has settings and no message.
+const EARLY: &str = "si_alice_carol";
+
+/// Two users with messages between them, of whom one has blocked a third.
 struct Two {
     alice: Person,
     bob: Person,
@@ -80,6 +83,9 @@ impl Two {
         let (alice, bob) = (server.person("alice").await, server.person("bob").await);
         let mut two = Self { alice, bob, history: History::default() };
         two.talk(server, "before", 30).await;
+        server.person("carol").await;
+        let early = json!({ "conversation_id": EARLY, "recv_msg_opt": 2 });
+        server.http.put("/conversation/update", &two.alice.token, early).await.data();
         two
     }
 
@@ -96,6 +102,10 @@ impl Two {
     /// content is refused.
     async fn check(&mut self, server: &Server, name: &str) {
         self.history.check(&server.http, &self.bob, "alice").await;
+        let heads = "/conversation/heads?include_empty=true";
+        let heads = server.http.get(heads, &self.alice.token).await.data()["heads"].clone();
+        let early = heads.as_array().unwrap().iter().find(|it| it["conversation_id"] == EARLY);
+        assert_eq!(early.unwrap()["recv_msg_opt"], 2, "chosen before the first message");
         let (mut socket, _) = server.connect(&self.alice).await;
         let again = socket.send("bob", "before-3", "before number 3").await;
         self.history.acked(&again);
@@ -107,7 +117,7 @@ impl Two {
     }
 }
 
-/// Somebody after renewing their tokens.
+/// A user after renewing their tokens.
 async fn refreshed(http: &Http, person: &Person) -> Person {
     let body = json!({ "refresh_token": person.refresh });
     let answer = http.post("/auth/refresh", "", body).await;
@@ -123,7 +133,7 @@ async fn people_go_on_in_a_database_and_back_in_a_folder() {
     refused(text(&first.data()), &database, "is in use by another process");
     assert_eq!(first.stop(), Some(0));
     let said = moved(text(&first.data()), &database);
-    for words in ["30  messages", "2  accounts", "is the same", "jwt.secret", "nexo serve --store"]
+    for words in ["30  messages", "3  accounts", "is the same", "jwt.secret", "nexo serve --store"]
     {
         assert!(said.contains(words), "{words}: {said}");
     }
@@ -161,7 +171,11 @@ async fn what_is_not_empty_stays_as_it_is() {
     refused(text(&data), &format!("embedded:{}", data.display()), "onto itself");
     refused("/nowhere/at/all", text(other.path()), "there is no data of Nexo in it");
     refused(&MariaDb::shared().fresh_database(), text(other.path()), "no data of Nexo");
-    refused("sqlite://a:secret@b", text(other.path()), "is no store that data can be moved from");
+    refused(
+        "sqlite://a:secret@b",
+        text(other.path()),
+        "is not a store that data can be copied from",
+    );
     std::fs::write(data.join("FORMAT"), "nexo store format 9\n").unwrap();
     refused(text(&data), "/nowhere", "written by a newer version");
     std::fs::write(data.join("FORMAT"), "nexo store format 1\n").unwrap();
@@ -316,12 +330,12 @@ async fn mini_im_is_taken_over() {
     for words in [
         "10  messages",
         "5  accounts",
-        "Not as it was:",
+        "Changed:",
         "2  accounts whose password is kept in a form that is not known here",
         "Left out:",
         "2  messages of no chat or group that is there",
-        "2  rows of t_friend_relation: there are no friends here",
-        "Nobody is signed in",
+        "2  rows of t_friend_relation: Nexo has no friend lists",
+        "Everyone has to sign in again",
     ] {
         assert!(said.contains(words), "{words}: {said}");
     }

@@ -1,4 +1,4 @@
-//! A time away, and catching up.
+//! Going offline, and catching up.
 
 use std::collections::BTreeMap;
 
@@ -155,7 +155,7 @@ async fn rest(socket: &mut Socket) -> Vec<Value> {
         let (messages, has_more) = page(socket).await;
         got.extend(messages);
         if !has_more {
-            return socket.once(got);
+            return socket.without_duplicates(got);
         }
         socket.say(json!({ "type": "RESEND" })).await;
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use nexo_sim::process::Setup;
-use nexo_sim::schema::Forms;
+use nexo_sim::schema::SchemaDocument;
 use nexo_sim::{Person, Server};
 use serde_json::{Value, json};
 
@@ -72,12 +72,12 @@ async fn every_path_is_told_of_once_and_well() {
         let is_told = |it: &Value| it["name"] == *tag;
         assert!(document["tags"].as_array().unwrap().iter().any(is_told), "{what}");
     }
-    follow_all(Forms(&document), &document);
+    follow_all(SchemaDocument(&document), &document);
 }
 
 /// Every reference leads somewhere.
-fn follow_all<'a>(forms: Forms<'a>, value: &'a Value) {
-    forms.follow(value);
+fn follow_all<'a>(forms: SchemaDocument<'a>, value: &'a Value) {
+    forms.resolve(value);
     value.as_object().into_iter().flatten().for_each(|(_, inner)| follow_all(forms, inner));
     value.as_array().into_iter().flatten().for_each(|inner| follow_all(forms, inner));
 }
@@ -150,7 +150,7 @@ async fn a_field_that_nobody_reads_is_refused_and_named() {
         }
         let body = &operation["requestBody"]["content"]["application/json"]["schema"];
         if body.is_object() {
-            let form = Forms(&document).follow(body);
+            let form = SchemaDocument(&document).resolve(body);
             assert_eq!(form["additionalProperties"], false, "{method} {path}");
         }
     }
@@ -168,7 +168,7 @@ async fn generators_of_clients_find_names_for_everything() {
     assert!(!text.contains("\"allOf\""), "many generators cannot put forms together");
     for (method, path, operation) in operations(&document) {
         for (status, response) in operation["responses"].as_object().unwrap() {
-            let response = Forms(&document).follow(response);
+            let response = SchemaDocument(&document).resolve(response);
             let form = &response["content"]["application/json"]["schema"];
             let is_named = form.is_null() || form["$ref"].is_string() || !is_enveloped(operation);
             assert!(is_named, "{method} {path} {status}: {form}");
@@ -192,12 +192,12 @@ impl Asking<'_> {
             _ => http.put(path, who, body).await,
         };
         let name = path.split('?').next().expect("a path");
-        let forms = Forms(self.document);
+        let forms = SchemaDocument(self.document);
         let operation = &self.document["paths"][name][method];
-        let response = forms.follow(&operation["responses"][answer.status.to_string()]);
+        let response = forms.resolve(&operation["responses"][answer.status.to_string()]);
         let form = &response["content"]["application/json"]["schema"];
         assert!(form.is_object(), "{method} {name} does not tell of {}", answer.status);
-        let misfits = forms.misfits(form, &answer.body);
+        let misfits = forms.violations(form, &answer.body);
         assert!(misfits.is_empty(), "{method} {path}: {misfits:#?}\n{}", answer.text);
         if answer.status != 200 {
             let reasons = response["x-reasons"].as_array().expect("reasons");

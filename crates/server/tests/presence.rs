@@ -1,4 +1,4 @@
-//! Who is there and who is writing, told only to those who share a conversation.
+//! Presence and typing, which only users who share a conversation see.
 
 use nexo_sim::process::Setup;
 use nexo_sim::{Person, Server};

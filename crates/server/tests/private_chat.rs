@@ -1,4 +1,4 @@
-//! Two people talk: saved, pushed, delivered, read.
+//! Private messages: saved, pushed, delivered, read.
 
 use nexo_sim::history::read_all;
 use nexo_sim::process::Setup;
@@ -166,7 +166,7 @@ async fn history_goes_back_and_forth_in_pages() {
     assert_eq!(all.iter().map(seq).collect::<Vec<_>>(), (1..=50).collect::<Vec<_>>());
     let page = "/single-chat/message/cursor?peerUserId=alice&limit=30";
     let first = server.http.get(page, &bob.token).await;
-    let seqs = |answer: &nexo_sim::Answer| -> Vec<u64> {
+    let seqs = |answer: &nexo_sim::HttpResponse| -> Vec<u64> {
         answer.data().as_array().unwrap().iter().map(seq).collect()
     };
     assert_eq!(seqs(&first), (21..=50).rev().collect::<Vec<_>>());

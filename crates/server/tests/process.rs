@@ -8,7 +8,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use nexo_sim::process::Setup;
-use nexo_sim::socket::{Heard, chat};
+use nexo_sim::socket::{SocketEvent, chat};
 use serde_json::json;
 
 fn setup() -> Setup {
@@ -94,7 +94,7 @@ fn a_check_tells_every_problem_at_once() {
         "limits.frame_bytes cannot be -1",
         "/nowhere/words",
         "`app.example.com` has no scheme",
-        "`proxy` is no address",
+        "`proxy` is not an IP address",
         "NEXO_NO_SUCH is not a setting",
         "NEXO_MESSAGES__RECALL_SECONDS needs a whole number",
         "NEXO_METRICS__TOKEN_FILE names /nowhere/token",
@@ -125,6 +125,17 @@ fn an_error_says_its_cause_once() {
     assert_eq!(last.matches("onnection refused").count(), 1, "{last}");
     assert_eq!(last.matches("rror:").count(), 0, "{last}");
     assert!(!said.contains("s3cret"), "{said}");
+    assert_eq!(said.matches("onnection refused").count(), 1, "nor is it a warning before: {said}");
+    // A folder that cannot be made.
+    let file = folder.path().join("file");
+    std::fs::write(&file, "in the way").unwrap();
+    let data = file.join("data");
+    let (said, code) = refusal(&self::setup(), &data);
+    let last = said.lines().last().unwrap_or_default();
+    assert!(last.starts_with("nexo: cannot open the data folder") && code == Some(1), "{said}");
+    for part in ["cannot open", data.to_str().unwrap(), "os error"] {
+        assert_eq!(last.matches(part).count(), 1, "{part}: {last}");
+    }
 }
 
 #[tokio::test]
@@ -181,13 +192,13 @@ async fn a_full_disk_is_told_and_nothing_is_acknowledged_that_is_not_kept() {
         .await;
         for _ in 0..100 {
             match a.hear().await {
-                Heard::Frame(frame) if frame["ackType"] == "saved" => history.acked(&frame),
-                Heard::Frame(frame) if frame["type"] == "ERROR" => {
+                SocketEvent::Frame(frame) if frame["ackType"] == "saved" => history.acked(&frame),
+                SocketEvent::Frame(frame) if frame["type"] == "ERROR" => {
                     refused = Some(frame);
                     break 'full;
                 }
-                Heard::Frame(_) => {}
-                Heard::Closed(_) => panic!("the socket stays"),
+                SocketEvent::Frame(_) => {}
+                SocketEvent::Closed(_) => panic!("the socket stays"),
             }
         }
     }

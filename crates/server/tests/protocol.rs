@@ -1,4 +1,4 @@
-//! Frames nobody should send.
+//! Malformed and unexpected frames.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
 
@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use futures_util::SinkExt;
 use nexo_sim::process::Setup;
-use nexo_sim::socket::{Heard, chat};
+use nexo_sim::socket::{SocketEvent, chat};
 use nexo_sim::{Server, Socket};
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -257,7 +257,7 @@ async fn a_sender_who_leaves_at_once_takes_nothing_away() {
         a.until("RESEND_DONE").await;
         a.say(chat("bob", &format!("c{i}"), "and gone")).await;
         // Wait until the server has read it, not until it has answered.
-        while !matches!(a.hear().await, Heard::Frame(frame) if frame["ackType"] == "saved") {}
+        while !matches!(a.hear().await, SocketEvent::Frame(frame) if frame["ackType"] == "saved") {}
         drop(a);
         assert_eq!(b.expect("SINGLE_CHAT").await["clientMsgId"], format!("c{i}"));
     }
@@ -270,5 +270,5 @@ async fn a_client_that_closes_is_answered() {
     let (mut a, _) = server.connect(&alice).await;
     let bye = CloseFrame { code: CloseCode::Normal, reason: "".into() };
     a.stream.close(Some(bye)).await.unwrap();
-    assert_eq!(a.hear().await, Heard::Closed(Some(1000)));
+    assert_eq!(a.hear().await, SocketEvent::Closed(Some(1000)));
 }

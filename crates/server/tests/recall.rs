@@ -1,4 +1,4 @@
-//! Taking a message back: everybody learns of it, and its text is served nowhere.
+//! Recalling a message: all members learn of it, and its text is served nowhere.
 
 use nexo_sim::process::Setup;
 use nexo_sim::{Person, Server, Socket};

@@ -314,7 +314,7 @@ async fn wrong_passwords_are_throttled_and_unknown_users_look_the_same() {
         server.http.post("/auth/login", "", body).await
     };
     let (wrong, unknown) = (login("alice", "wrong").await, login("nobody", "wrong").await);
-    let without_id = |answer: &nexo_sim::Answer| {
+    let without_id = |answer: &nexo_sim::HttpResponse| {
         let mut body = answer.body.clone();
         body["request_id"] = Value::Null;
         (answer.status, body)

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use nexo_sim::process::Setup;
 use nexo_sim::socket::{chat, seq};
-use nexo_sim::{Group, Socket};
+use nexo_sim::{Socket, TestGroup};
 use tokio::net::TcpStream;
 
 #[tokio::test]
@@ -83,15 +83,52 @@ async fn metrics(server: &nexo_sim::Server) -> String {
 #[tokio::test]
 async fn a_reader_that_was_slow_for_a_moment_gets_what_was_dropped() {
     let server = patient().start();
+    drop(slow_for_a_moment(&server).await);
+}
+
+/// Bob stops reading while Alice floods him, then reads again: everything arrives on the same
+/// socket, the dropped part by resend. Returns both sockets.
+async fn slow_for_a_moment(server: &nexo_sim::Server) -> (Socket, Socket) {
     let (alice, bob) = (server.person("alice").await, server.person("bob").await);
     let (mut a, _) = server.connect(&alice).await;
     let (mut b, _) = server.connect(&bob).await;
     let count = 4000;
     flood(&mut a, count).await;
-    // Bob reads again: everything arrives on this same socket, the dropped part by resend.
     let mut seen = BTreeSet::new();
     take_until(&mut b, &mut seen, count).await;
     assert_eq!(seen.last(), Some(&count));
+    (a, b)
+}
+
+#[tokio::test]
+async fn a_dropped_push_leaves_a_line() {
+    let mut server = patient().with("NEXO_LOG__LEVEL", "info,nexo::push=debug").start();
+    let (a, b) = slow_for_a_moment(&server).await;
+    let metrics = metrics(&server).await;
+    drop((a, b));
+    assert_eq!(server.stop(), Some(0));
+    let log = server.log();
+    let dropped: Vec<serde_json::Value> = log
+        .lines()
+        .filter_map(|line| serde_json::from_str(line).ok())
+        .filter(|it: &serde_json::Value| it["message"] == "push dropped")
+        .collect();
+    let counted = format!("nexo_pushes_total{{result=\"dropped\"}} {}", dropped.len());
+    assert!(!dropped.is_empty() && metrics.contains(&counted), "a line for each: {metrics}");
+    for line in &dropped {
+        assert_eq!(line["target"], "nexo::push");
+        let named = ["chatType", "chatId", "fromUserId", "userId", "result"];
+        let named = named.map(|name| line[name].as_str().unwrap_or_default());
+        assert_eq!(named, ["SINGLE", "si_alice_bob", "alice", "bob", "outbox full"], "{line}");
+        for name in ["serverMsgId", "deviceId", "instanceId"] {
+            assert!(line[name].as_str().is_some_and(|it| !it.is_empty()), "{name}: {line}");
+        }
+        // What the connection has missed: from the first dropped message up to this one.
+        let [from, to] = ["prevCursor", "newCursor"].map(|name| line[name].as_u64().unwrap());
+        assert!(from < to && to == line["seq"].as_u64().unwrap(), "{line}");
+    }
+    let first = &dropped[0];
+    assert_eq!(first["prevCursor"].as_u64().unwrap() + 1, first["seq"].as_u64().unwrap());
 }
 
 /// A server where an outbox is soon full and stays open.
@@ -306,7 +343,7 @@ async fn a_recall_in_the_middle_of_a_burst_is_heard_in_the_end() {
 async fn a_reader_too_slow_to_hear_that_it_is_out_starts_anew() {
     let server = patient().start();
     let [alice, bob] = server.people(["alice", "bob"]).await;
-    let group = Group::new(&server.http, &alice, &[&bob]).await;
+    let group = TestGroup::new(&server.http, &alice, &[&bob]).await;
     let (mut a, _) = server.connect(&alice).await;
     let (mut b, _) = server.connect(&bob).await;
     flood(&mut a, 4000).await;

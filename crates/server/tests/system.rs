@@ -1,8 +1,8 @@
-//! The operator's own voice: heard by anybody and in any group, and by nobody else's mouth.
+//! System messages: the operator can send to any user and any group, and no one else can.
 
 #![allow(clippy::unwrap_used, reason = "only tests are here")]
 
-use nexo_sim::Group;
+use nexo_sim::TestGroup;
 use nexo_sim::process::Setup;
 use serde_json::json;
 
@@ -10,7 +10,7 @@ use serde_json::json;
 async fn the_operator_speaks_to_people_and_groups() {
     let server = Setup::new(env!("CARGO_BIN_EXE_nexo")).start();
     let [olga, max] = server.people(["olga", "max"]).await;
-    let group = Group::new(&server.http, &olga, &[&max]).await;
+    let group = TestGroup::new(&server.http, &olga, &[&max]).await;
     let (mut b, _) = server.connect(&max).await;
     let token = std::fs::read_to_string(server.data().join("system.token")).unwrap();
     let say = async |token: &str, to: serde_json::Value| {
@@ -46,7 +46,7 @@ async fn the_operator_speaks_to_people_and_groups() {
 async fn what_the_operator_said_in_a_group_survives() {
     let mut server = Setup::new(env!("CARGO_BIN_EXE_nexo")).start();
     let [olga] = server.people(["olga"]).await;
-    let mut group = Group::new(&server.http, &olga, &[]).await;
+    let mut group = TestGroup::new(&server.http, &olga, &[]).await;
     let token = std::fs::read_to_string(server.data().join("system.token")).unwrap();
     let body = json!({ "client_msg_id": "s1", "session_type": 2, "group_id": group.id,
         "msg_type": 1, "content": { "text": "hi" } });

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use nexo_sim::process::Setup;
-use nexo_sim::socket::Heard;
+use nexo_sim::socket::SocketEvent;
 use nexo_sim::{Person, Server, Socket};
 use serde_json::Value;
 
@@ -24,7 +24,7 @@ fn fill(value: &mut Value, known: &Known) {
     }
 }
 
-/// Whether what was heard is what was expected; learns new words.
+/// Whether a frame matches the expected one; binds its placeholders.
 fn fits(expected: &Value, heard: &Value, known: &mut Known) -> bool {
     match (expected, heard) {
         (Value::String(word), _) if word == "$any" => true,
@@ -106,7 +106,7 @@ async fn play(server: &Server, path: &Path) {
             }
             [who, "closed", code] => {
                 let heard = sockets.get_mut(who).expect(&at).hear().await;
-                assert_eq!(heard, Heard::Closed(code.parse().ok()), "{at}");
+                assert_eq!(heard, SocketEvent::Closed(code.parse().ok()), "{at}");
             }
             _ => panic!("{at} is not a line of a transcript: {line}"),
         }

@@ -6,7 +6,7 @@ use nexo_sim::history::read_all;
 use nexo_sim::process::Setup;
 use nexo_sim::schema::assert_fits;
 use nexo_sim::socket::{chat, seq};
-use nexo_sim::{Group, Http, MariaDb, Person, Redis, Socket};
+use nexo_sim::{Http, MariaDb, Person, RedisServer, Socket, TestGroup};
 use serde_json::{Value, json};
 
 fn setup() -> Setup {
@@ -36,10 +36,10 @@ async fn has_place(socket: &mut Socket, client_id: &str) {
     socket.forget(is_preview);
 }
 
-/// Nothing can be saved for as long as somebody else holds the conversations.
+/// Blocks saving for as long as another transaction locks the conversations.
 const CONVERSATIONS: &str = "SELECT id FROM conversations FOR UPDATE";
 
-/// Whichever comes first, `accepted` or `saved`, tells the sender what everybody else sees.
+/// Whichever comes first, `accepted` or `saved`, has the ids that receivers see.
 #[tokio::test(flavor = "multi_thread")]
 async fn replaced_words_are_told_with_the_first_answer() {
     let words = tempfile::NamedTempFile::new().unwrap();
@@ -125,7 +125,7 @@ async fn accepted_comes_first_and_saved_follows() {
 async fn a_preview_is_settled_by_its_place_and_moves_no_cursor() {
     let database = MariaDb::start();
     database.create_database("nexo");
-    let redis = Redis::start();
+    let redis = RedisServer::start();
     let setup = deliver_first(setup()).nodes(2).with_services(&database.url("nexo"), &redis.url());
     let server = setup.start();
     let [alice, bob] = server.people(["alice", "bob"]).await;
@@ -136,7 +136,7 @@ async fn a_preview_is_settled_by_its_place_and_moves_no_cursor() {
     for socket in [&mut b, &mut phone] {
         has_place(socket, "c1").await;
     }
-    let holder = database.hold("nexo", CONVERSATIONS);
+    let holder = database.lock_rows("nexo", CONVERSATIONS);
     a.say(chat("bob", "c2", "early words")).await;
     ack(&mut a, "accepted", "c2").await;
     for socket in [&mut b, &mut phone] {
@@ -177,7 +177,7 @@ async fn a_preview_is_settled_by_its_place_and_moves_no_cursor() {
 async fn groups_use_it_where_the_operator_says_so_and_are_never_shown_early() {
     let server = deliver_first(setup()).nodes(0).with("NEXO_TWO_PHASE__GROUPS", "true").start();
     let [alice, bob, carol] = server.people(["alice", "bob", "carol"]).await;
-    let group = Group::new(&server.http, &alice, &[&bob]).await;
+    let group = TestGroup::new(&server.http, &alice, &[&bob]).await;
     let (mut a, mut b) = (connect(&server.http, &alice).await, connect(&server.http, &bob).await);
     let mut c = connect(&server.http, &carol).await;
     for number in 1..=20 {
@@ -215,7 +215,7 @@ async fn whoever_has_no_word_for_it_hears_of_it_when_it_is_saved() {
     assert_eq!((seq(&heard), &heard["preview"]), (2, &Value::Null));
 }
 
-/// A full backlog is told, and nothing piles up.
+/// A full backlog refuses further messages.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_cannot_be_saved_in_time_is_refused() {
     let database = MariaDb::start();
@@ -228,7 +228,7 @@ async fn what_cannot_be_saved_in_time_is_refused() {
     let mut a = connect(&server.http, &alice).await;
     a.send("bob", "c0", "the first").await;
     a.expect_ack("accepted").await;
-    let holder = database.hold("nexo", CONVERSATIONS);
+    let holder = database.lock_rows("nexo", CONVERSATIONS);
     a.burst((1..=150).map(|number| chat("bob", &format!("c{number}"), "words"))).await;
     let mut accepted = 0;
     for _ in 0..150 {

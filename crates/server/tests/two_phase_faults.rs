@@ -1,21 +1,21 @@
-//! Two-phase acknowledgement while nodes die, Redis goes and comes back, and the database is away: what
-//! was accepted is saved once and in order.
+//! Two-phase acknowledgement while nodes die, Redis goes away and comes back, and the database is down:
+//! accepted messages are saved once and in order.
 
 #![allow(clippy::unwrap_used, reason = "only tests are here")]
 
-mod early;
+mod two_phase_setup;
 
 use std::time::{Duration, Instant};
 
 use nexo_sim::history::read_all;
 use nexo_sim::socket::{chat, seq};
-use nexo_sim::{MariaDb, RedisCluster, Socket, Talk};
+use nexo_sim::{MariaDb, RedisCluster, Socket, Workload};
 use rustix::process::Signal;
 use serde_json::Value;
 
-use early::{Scene, accepted, connect, ids, lasting_redis, setup, stored, wait};
+use two_phase_setup::{Scene, accepted, connect, ids, lasting_redis, setup, stored, wait};
 
-/// Whoever accepted messages dies before any of them is saved, and whoever looks after them too.
+/// The node that accepted messages dies before any of them is saved, and so does the shard's worker.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_was_accepted_is_saved_whoever_dies() {
     let mut scene = Scene::new(3, lasting_redis(), |setup| setup).await;
@@ -56,8 +56,8 @@ async fn what_was_accepted_is_saved_whoever_dies() {
     assert_eq!(scene.redis.command(&["KEYS", "*dead*"]), "", "nothing was put aside");
 }
 
-/// The same under load, with people who notice and try again. A node that is stopped for longer than
-/// its lease wakes up in the middle of what somebody else does by now. Its long form is `make crash`.
+/// The same under load, with clients that notice and retry. A node that is stopped for longer than
+/// its lease resumes while another node works on its shards. Its long form is `make crash`.
 #[tokio::test(flavor = "multi_thread")]
 async fn nodes_and_redis_come_and_go_under_load() {
     let rounds = std::env::var("NEXO_CRASH_ROUNDS").ok().and_then(|rounds| rounds.parse().ok());
@@ -65,7 +65,7 @@ async fn nodes_and_redis_come_and_go_under_load() {
     let mut server = setup(3, &MariaDb::shared().fresh_database(), &redis.url())
         .with("NEXO_TWO_PHASE__GROUPS", "true")
         .start();
-    let talk = Talk::begin_balanced(&server).await;
+    let workload = Workload::start_balanced(&server).await;
     for round in 0..rounds.unwrap_or(1) {
         for which in [0, 1, 2] {
             wait(700 + round % 7 * 30).await;
@@ -83,8 +83,8 @@ async fn nodes_and_redis_come_and_go_under_load() {
         redis.start_again();
         wait(1500).await;
     }
-    let talked = talk.end(&server.http, Duration::from_secs(12)).await;
-    assert!(talked.previewed > 0, "some were shown before they were saved");
+    let report = workload.finish(&server.http, Duration::from_secs(12)).await;
+    assert!(report.previewed > 0, "some were shown before they were saved");
 }
 
 /// In a cluster of Redis each shard is somewhere else.
@@ -92,14 +92,14 @@ async fn nodes_and_redis_come_and_go_under_load() {
 async fn a_redis_cluster_keeps_them_too() {
     let url = RedisCluster::shared().url();
     let mut server = setup(3, &MariaDb::shared().fresh_database(), &url).start();
-    let talk = Talk::begin_balanced(&server).await;
+    let workload = Workload::start_balanced(&server).await;
     wait(1000).await;
     server.kill_node(1);
     wait(700).await;
     server.start_node(1);
     wait(1000).await;
-    let talked = talk.end(&server.http, Duration::from_secs(12)).await;
-    assert!(talked.previewed > 0, "some were shown before they were saved");
+    let report = workload.finish(&server.http, Duration::from_secs(12)).await;
+    assert!(report.previewed > 0, "some were shown before they were saved");
 }
 
 /// One says something, and the other sees it although it is not saved.
@@ -217,7 +217,7 @@ async fn turning_it_off_saves_what_is_left_first() {
     assert_eq!(a.next().await["ackType"], "saved", "it is off");
 }
 
-/// Nobody waits for a Redis that is away; what an earlier run accepted is saved when it is back.
+/// The start does not wait for a Redis that is down; messages of an earlier run are saved when it is back.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_start_without_redis_is_not_held_up() {
     let mut scene = Scene::new(1, lasting_redis(), |setup| setup).await;
@@ -234,4 +234,26 @@ async fn a_start_without_redis_is_not_held_up() {
     scene.redis.start_again();
     let expect: Vec<String> = std::iter::once("first".to_owned()).chain(sent).collect();
     assert_eq!(scene.stored(expect.len()).await, expect);
+}
+
+/// A message that is saved at once because the log is away moves its sender's cursor too: the audit log
+/// has a line for it, without the cursors.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_audit_knows_a_message_that_was_saved_without_the_log() {
+    let log_level =
+        |setup: nexo_sim::process::Setup| setup.with("NEXO_LOG__LEVEL", "info,nexo::ack=debug");
+    let mut scene = Scene::new(1, lasting_redis(), log_level).await;
+    let mut a = scene.alice_at(0).await;
+    scene.redis.kill();
+    a.say(chat("bob", "direct", "words")).await;
+    let is_saved = |it: &Value| it["clientMsgId"] == "direct" && it["ackType"] == "saved";
+    let id = a.find(is_saved, "saved").await["serverMsgId"].clone();
+    assert_eq!(scene.server.stop(), Some(0));
+    let log = scene.server.log();
+    let lines = log.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let moves: Vec<Value> =
+        lines.filter(|it| it["target"] == "nexo::ack" && it["serverMsgId"] == id).collect();
+    assert_eq!(moves.len(), 1, "{moves:#?}");
+    assert_eq!((&moves[0]["ackUserId"], &moves[0]["result"]), (&"alice".into(), &"ok".into()));
+    assert!(moves[0].get("deviceId").is_none(), "{}", moves[0]);
 }

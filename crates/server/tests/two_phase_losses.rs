@@ -1,23 +1,23 @@
-//! Two-phase acknowledgement when something is lost, refused or made up: it is saved all the same, or
-//! everybody who knows of it is told.
+//! Two-phase acknowledgement when accepted messages are lost, refused or forged: they are saved all the
+//! same, or every client that knows of them is told.
 
 #![allow(clippy::unwrap_used, reason = "only tests are here")]
 
-mod early;
+mod two_phase_setup;
 
 use nexo_sim::history::read_all;
 use nexo_sim::process::Setup;
 use nexo_sim::schema::assert_fits;
 use nexo_sim::socket::{chat, seq};
-use nexo_sim::{Group, MariaDb, Redis};
+use nexo_sim::{MariaDb, RedisServer, TestGroup};
 use serde_json::Value;
 
-use early::{Scene, accepted, connect, ids, lasting_redis, setup, stored, wait};
+use two_phase_setup::{Scene, accepted, connect, ids, lasting_redis, setup, stored, wait};
 
-/// Redis forgets everything: whoever accepted messages still has them.
+/// Redis loses everything: the node that accepted messages still has them.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_redis_lost_is_saved_by_who_accepted_it() {
-    let scene = Scene::new(2, Redis::start(), |setup| setup).await;
+    let scene = Scene::new(2, RedisServer::start(), |setup| setup).await;
     let mut a = scene.alice_at(0).await;
     let holder = scene.hold();
     let sent = accepted(&mut a, "bob", ids("c", 300)).await;
@@ -40,7 +40,7 @@ async fn what_redis_lost_is_saved_by_who_accepted_it() {
 /// nothing.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_redis_lost_in_part_is_saved_too() {
-    let scene = Scene::new(1, Redis::start(), |setup| setup).await;
+    let scene = Scene::new(1, RedisServer::start(), |setup| setup).await;
     let mut a = scene.alice_at(0).await;
     let holder = scene.hold();
     let sent = accepted(&mut a, "bob", ids("c", 60)).await;
@@ -53,12 +53,12 @@ async fn what_redis_lost_in_part_is_saved_too() {
     assert_eq!(scene.stored(expect.len()).await, expect);
 }
 
-/// What was accepted may be refused when it is saved; its sender hears why.
+/// An accepted message may be refused when it is saved; its sender gets the reason.
 #[tokio::test(flavor = "multi_thread")]
 async fn who_is_put_out_meanwhile_hears_that_it_was_not_saved() {
     let groups = |setup: Setup| setup.with("NEXO_TWO_PHASE__GROUPS", "true");
-    let scene = Scene::new(1, Redis::start(), groups).await;
-    let group = Group::new(scene.server.node(0), &scene.alice, &[&scene.bob]).await;
+    let scene = Scene::new(1, RedisServer::start(), groups).await;
+    let group = TestGroup::new(scene.server.node(0), &scene.alice, &[&scene.bob]).await;
     let mut b = scene.bob_at(0).await;
     // A message that cannot be saved yet.
     scene.refuse("b1");
@@ -71,10 +71,10 @@ async fn who_is_put_out_meanwhile_hears_that_it_was_not_saved() {
     assert!(group.read_all(&scene.alice).await.is_empty());
 }
 
-/// Redis forgets everything and whoever accepted it is dead: it is lost, and everybody hears so.
+/// Redis loses everything and the node that accepted the message is dead: it is lost, and all clients are told.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_lost_with_redis_and_its_node_is_taken_away() {
-    let mut scene = Scene::new(2, Redis::start(), |setup| setup).await;
+    let mut scene = Scene::new(2, RedisServer::start(), |setup| setup).await;
     let (mut a, mut b) = (scene.alice_at(0).await, scene.bob_at(1).await);
     let before = read_all(&scene.server.http, &scene.bob, "alice").await;
     let holder = scene.hold();
@@ -106,11 +106,11 @@ async fn what_is_lost_with_redis_and_its_node_is_taken_away() {
     );
 }
 
-/// Whoever was shown what is lost, and is still connected, hears that it is gone.
+/// A receiver that got a preview of a lost message, and is still connected, is told that it is gone.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_preview_that_never_became_a_message_expires() {
     let soon = |setup: Setup| setup.with("NEXO_TWO_PHASE__PREVIEW_SECONDS", "3");
-    let mut scene = Scene::new(2, Redis::start(), soon).await;
+    let mut scene = Scene::new(2, RedisServer::start(), soon).await;
     // The first node looks after the log, since it was there first, and accepts: nobody else has it.
     let (mut a, mut b) = (scene.alice_at(0).await, scene.bob_at(1).await);
     let holder = scene.hold();
@@ -127,7 +127,7 @@ async fn a_preview_that_never_became_a_message_expires() {
     assert_eq!(read_all(scene.server.node(1), &scene.bob, "alice").await.len(), 1);
 }
 
-/// What the database will not take stops nobody else, and is put aside in the end.
+/// A message that the database refuses blocks no others, and becomes a dead letter in the end.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_cannot_be_saved_is_put_aside() {
     let one = |setup: Setup| setup.with("NEXO_TWO_PHASE__SHARDS", "1");
@@ -156,7 +156,7 @@ async fn what_cannot_be_saved_is_put_aside() {
     assert_eq!(scene.redis.command(&["XLEN", dead.trim()]), "1");
 }
 
-/// Whoever can write to Redis cannot make anybody say anything, and stops nobody.
+/// Forged entries in Redis are never sent in a user's name, and block nothing.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_nobody_accepted_is_put_aside() {
     let redis = lasting_redis();

@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use nexo_sim::process::Setup;
-use nexo_sim::schema::Forms;
+use nexo_sim::schema::SchemaDocument;
 use nexo_sim::socket::chat;
-use nexo_sim::{Group, Socket};
+use nexo_sim::{Socket, TestGroup};
 use serde_json::{Value, json};
 
 /// Says a frame that the schema must know.
@@ -17,17 +17,17 @@ async fn say(schema: &Value, socket: &mut Socket, frame: Value) {
 
 /// What does not fit in the form that this frame comes nearest to.
 fn misfits(schema: &Value, side: &str, frame: &Value) -> Vec<String> {
-    let forms = Forms(schema);
+    let forms = SchemaDocument(schema);
     let all = schema["$defs"][side]["oneOf"].as_array().expect("frames").iter();
-    let nearest = all.map(|form| forms.misfits(form, frame)).min_by_key(Vec::len);
+    let nearest = all.map(|form| forms.violations(form, frame)).min_by_key(Vec::len);
     nearest.expect("a form")
 }
 
 /// The name of the form that a frame fits in.
 fn name(schema: &Value, frame: &Value) -> String {
-    let forms = Forms(schema);
+    let forms = SchemaDocument(schema);
     let mut all = schema["$defs"]["ServerFrame"]["oneOf"].as_array().expect("frames").iter();
-    let found = all.find(|form| forms.misfits(form, frame).is_empty());
+    let found = all.find(|form| forms.violations(form, frame).is_empty());
     let found =
         found.unwrap_or_else(|| panic!("{frame}\n{:#?}", misfits(schema, "ServerFrame", frame)));
     found["$ref"].as_str().expect("a reference").to_owned()
@@ -73,7 +73,7 @@ async fn every_frame_is_as_the_schema_says() {
     say(&schema, a, json!({ "type": "RESEND", "cursors": { "si_alice_bob": "0" } })).await;
 
     let group =
-        Group::with(&server.http, &alice, &[&bob], json!({ "join_type": "approval" })).await;
+        TestGroup::with(&server.http, &alice, &[&bob], json!({ "join_type": "approval" })).await;
     for (by, what, body) in [
         (&carol, "join", json!({ "message": "please" })),
         (&alice, "join_decide", json!({ "user_id": "carol", "accept": true })),

@@ -1,4 +1,4 @@
-//! One address before many nodes: each connection goes to the next of them.
+//! A round-robin load balancer for connections.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,7 +9,7 @@ use tokio::io::AsyncWriteExt;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::oneshot;
 
-/// A balancer of connections. It ends when dropped.
+/// Stops when dropped.
 pub struct Balancer {
     address: SocketAddr,
     nodes: Arc<Mutex<Vec<SocketAddr>>>,
@@ -18,7 +18,6 @@ pub struct Balancer {
 }
 
 impl Balancer {
-    /// A balancer before these nodes.
     pub fn start(nodes: Vec<SocketAddr>) -> Self {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
         listener.set_nonblocking(true).expect("a socket that does not block");
@@ -39,12 +38,11 @@ impl Balancer {
         Self { address, nodes, stop: Some(stop), thread: Some(thread) }
     }
 
-    /// Where it listens.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// From now on new connections go to these.
+    /// Sends new connections to these nodes from now on.
     pub fn send_to(&self, nodes: Vec<SocketAddr>) {
         *self.nodes.lock().unwrap_or_else(PoisonError::into_inner) = nodes;
     }
@@ -56,7 +54,7 @@ async fn accept(listener: TcpListener, nodes: Arc<Mutex<Vec<SocketAddr>>>) {
         let node = {
             let nodes = nodes.lock().unwrap_or_else(PoisonError::into_inner);
             if nodes.is_empty() {
-                continue; // nobody is there: the connection is closed
+                continue; // no node is running: the connection is closed
             }
             nodes[turn.fetch_add(1, Ordering::Relaxed) % nodes.len()]
         };
@@ -64,11 +62,10 @@ async fn accept(listener: TcpListener, nodes: Arc<Mutex<Vec<SocketAddr>>>) {
             let Ok(node) = TcpStream::connect(node).await else { return };
             for stream in [&client, &node] {
                 if stream.set_nodelay(true).is_err() {
-                    return; // it is gone already
+                    return; // it is closed already
                 }
             }
-            // A node that has heard enough may still have something to say, so each way ends by
-            // itself.
+            // Each direction ends by itself: a node may still send after the client has finished.
             let (mut from_client, mut to_client) = client.into_split();
             let (mut from_node, mut to_node) = node.into_split();
             let there = async {
@@ -79,7 +76,7 @@ async fn accept(listener: TcpListener, nodes: Arc<Mutex<Vec<SocketAddr>>>) {
                 drop(tokio::io::copy(&mut from_node, &mut to_client).await);
                 drop(to_client.shutdown().await);
             };
-            // Once the node has said everything, nobody waits for the client.
+            // Once the node has closed its side, do not wait for the client.
             let waiting = async {
                 there.await;
                 std::future::pending::<()>().await;

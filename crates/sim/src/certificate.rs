@@ -1,4 +1,4 @@
-//! A certificate for 127.0.0.1, and the authority that vouches for it.
+//! A certificate for 127.0.0.1 and the authority that signs it.
 
 use std::path::Path;
 

@@ -1,27 +1,24 @@
-//! A group as its people use it.
+//! A group, over HTTP and sockets.
 
 use serde_json::{Value, json};
 
-use crate::http::{Answer, Http};
+use crate::http::{Http, HttpResponse};
 use crate::person::Person;
 use crate::socket::{Socket, seq};
 
-/// A group by its id.
 #[derive(Clone, Debug)]
-pub struct Group {
-    /// Where its server is.
+pub struct TestGroup {
     pub http: Http,
-    /// Its id.
     pub id: String,
 }
 
-impl Group {
-    /// Makes a group of these people; the first owns it.
+impl TestGroup {
+    /// Creates a group of these users; the first owns it.
     pub async fn new(http: &Http, owner: &Person, members: &[&Person]) -> Self {
         Self::with(http, owner, members, json!({})).await
     }
 
-    /// The same with further fields of the request.
+    /// The same with additional fields in the request.
     pub async fn with(http: &Http, owner: &Person, members: &[&Person], fields: Value) -> Self {
         let ids: Vec<&str> = members.iter().map(|person| person.id.as_str()).collect();
         let mut body = json!({ "name": "Test", "member_ids": ids });
@@ -38,30 +35,30 @@ impl Group {
         format!("sg_{}", self.id)
     }
 
-    /// Asks for something to be done: `/group/{what}` with these fields beside the group.
-    pub async fn ask(&self, by: &Person, what: &str, mut fields: Value) -> Answer {
+    /// Posts to `/group/{what}` with these fields and the group id.
+    pub async fn ask(&self, by: &Person, what: &str, mut fields: Value) -> HttpResponse {
         fields["group_id"] = json!(self.id);
         self.http.post(&format!("/group/{what}"), &by.token, fields).await
     }
 
-    /// Asks about something: `/group/{what}?group_id=…`.
-    pub async fn get(&self, by: &Person, what: &str) -> Answer {
+    /// Gets `/group/{what}?group_id=…`.
+    pub async fn get(&self, by: &Person, what: &str) -> HttpResponse {
         let sign = if what.contains('?') { '&' } else { '?' };
         self.http.get(&format!("/group/{what}{sign}group_id={}", self.id), &by.token).await
     }
 
-    /// A message for it as a frame.
+    /// A frame that sends a message to the group.
     pub fn chat(&self, client_id: &str, body: &str) -> Value {
         json!({ "type": "GROUP_CHAT", "clientMsgId": client_id, "groupId": self.id, "body": body })
     }
 
-    /// Says something and returns the answer.
+    /// Sends a message and returns the reply.
     pub async fn say(&self, socket: &mut Socket, client_id: &str, body: &str) -> Value {
         socket.say(self.chat(client_id, body)).await;
         socket.answer(client_id).await
     }
 
-    /// Everything somebody may read of it, oldest first.
+    /// Every message that a user may read, oldest first.
     pub async fn read_all(&self, by: &Person) -> Vec<Value> {
         let mut all: Vec<Value> = Vec::new();
         loop {
@@ -76,7 +73,7 @@ impl Group {
         }
     }
 
-    /// Where somebody stands in it.
+    /// A user's entry of the conversation.
     pub async fn info(&self, by: &Person) -> Value {
         let path = format!("/conversation/info?conversation_id={}", self.conversation());
         self.http.get(&path, &by.token).await.data().clone()

@@ -1,4 +1,4 @@
-//! What was promised, compared with what is there.
+//! Compares acknowledgements with what is stored.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -8,22 +8,22 @@ use crate::http::Http;
 use crate::person::Person;
 use crate::socket::seq;
 
-/// What one conversation's sender was told.
+/// The sends and acknowledgements of one conversation's sender.
 #[derive(Clone, Debug, Default)]
 pub struct History {
-    /// Every send that was tried: client id → body.
+    /// Every attempted send: client id → body.
     tried: HashMap<String, String>,
     /// Every acknowledgement: client id → (server id, seq).
     acked: HashMap<String, (String, u64)>,
 }
 
 impl History {
-    /// Notes a send before it goes out.
+    /// Records a send before it goes out.
     pub fn tried(&mut self, client_id: &str, body: &str) {
         self.tried.insert(client_id.to_owned(), body.to_owned());
     }
 
-    /// Notes an ACK(saved). A second one must equal the first.
+    /// Records an ACK(saved). A second one must equal the first.
     pub fn acked(&mut self, ack: &Value) {
         let text = |field: &str| ack[field].as_str().expect("a string").to_owned();
         let promise = (text("serverMsgId"), seq(ack));
@@ -34,19 +34,19 @@ impl History {
         );
     }
 
-    /// Sends that were tried and not acknowledged.
+    /// Sends without an acknowledgement.
     pub fn open(&self) -> Vec<(String, String)> {
         let open = self.tried.iter().filter(|(id, _)| !self.acked.contains_key(*id));
         open.map(|(id, body)| (id.clone(), body.clone())).collect()
     }
 
-    /// How many were acknowledged.
+    /// The number of acknowledged sends.
     pub fn count(&self) -> usize {
         self.acked.len()
     }
 
-    /// Reads the whole conversation and checks it: seqs are dense, nothing acknowledged is missing
-    /// or elsewhere, nothing is there twice, nothing is there that nobody tried.
+    /// Reads the whole conversation and checks it: seqs are dense, every acknowledged message is stored under
+    /// its seq, none is stored twice, and none was never sent.
     pub async fn check(&self, http: &Http, reader: &Person, peer: &str) {
         let stored = read_all(http, reader, peer).await;
         let mut by_client_id = BTreeMap::new();
@@ -66,7 +66,7 @@ impl History {
     }
 }
 
-/// A whole private conversation by pages, oldest first.
+/// A whole private conversation, read page by page, oldest first.
 pub async fn read_all(http: &Http, reader: &Person, peer: &str) -> Vec<Value> {
     let mut all: Vec<Value> = Vec::new();
     loop {

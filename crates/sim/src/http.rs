@@ -1,4 +1,4 @@
-//! HTTP by hand: small enough to read, and able to say what a polite client would not.
+//! A minimal HTTP client that can also send malformed requests.
 
 use std::time::Duration;
 
@@ -6,23 +6,21 @@ use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// An answer.
 #[derive(Clone, Debug)]
-pub struct Answer {
-    /// The status code.
+pub struct HttpResponse {
     pub status: u16,
-    /// The head as it came.
+    /// Status line and headers as received.
     pub head: String,
-    /// The body as it came.
+    /// The body as received.
     pub text: String,
     /// The body as JSON, or null.
     pub body: Value,
 }
 
-impl Answer {
-    /// The envelope's `data`; panics unless the answer is a success.
+impl HttpResponse {
+    /// The envelope's `data`; panics unless the request succeeded.
     pub fn data(&self) -> &Value {
         assert_eq!((self.status, &self.body["code"]), (200, &Value::from(0)), "{}", self.text);
         &self.body["data"]
@@ -34,13 +32,13 @@ impl Answer {
         lines.find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, value)| value)
     }
 
-    /// The refusal's word.
+    /// The reason of a refusal, or empty.
     pub fn reason(&self) -> &str {
         self.body["reason"].as_str().unwrap_or_default()
     }
 }
 
-/// A server's address to ask.
+/// A client for one server address.
 #[derive(Clone, Debug)]
 pub struct Http {
     /// `host:port`.
@@ -48,22 +46,25 @@ pub struct Http {
 }
 
 impl Http {
-    /// Gets a path.
-    pub async fn get(&self, path: &str, token: &str) -> Answer {
+    pub async fn get(&self, path: &str, token: &str) -> HttpResponse {
         self.ask("GET", path, token, None).await
     }
 
-    /// Posts a JSON body.
-    pub async fn post(&self, path: &str, token: &str, body: Value) -> Answer {
+    pub async fn post(&self, path: &str, token: &str, body: Value) -> HttpResponse {
         self.ask("POST", path, token, Some(body)).await
     }
 
-    /// Puts a JSON body.
-    pub async fn put(&self, path: &str, token: &str, body: Value) -> Answer {
+    pub async fn put(&self, path: &str, token: &str, body: Value) -> HttpResponse {
         self.ask("PUT", path, token, Some(body)).await
     }
 
-    async fn ask(&self, method: &str, path: &str, token: &str, body: Option<Value>) -> Answer {
+    async fn ask(
+        &self,
+        method: &str,
+        path: &str,
+        token: &str,
+        body: Option<Value>,
+    ) -> HttpResponse {
         let body = body.map(|body| body.to_string()).unwrap_or_default();
         let token = match token {
             "" => String::new(),
@@ -78,12 +79,12 @@ impl Http {
     }
 
     /// Sends bytes as they are and reads until the server closes.
-    pub async fn raw(&self, bytes: &[u8]) -> Answer {
+    pub async fn raw(&self, bytes: &[u8]) -> HttpResponse {
         self.try_raw(bytes).await.expect("an answer")
     }
 
-    /// As [`Self::raw`]; `None` if the connection broke before there was an answer.
-    pub async fn try_raw(&self, bytes: &[u8]) -> Option<Answer> {
+    /// As [`Self::raw`]; `None` if the connection broke before a response.
+    pub async fn try_raw(&self, bytes: &[u8]) -> Option<HttpResponse> {
         let exchange = async {
             let mut stream = TcpStream::connect(&self.authority).await?;
             stream.write_all(bytes).await?;
@@ -91,11 +92,11 @@ impl Http {
             stream.read_to_end(&mut answer).await?;
             std::io::Result::Ok(String::from_utf8_lossy(&answer).into_owned())
         };
-        let answer = tokio::time::timeout(PATIENCE, exchange).await.expect("an answer in time");
+        let answer = tokio::time::timeout(TIMEOUT, exchange).await.expect("an answer in time");
         let answer = answer.ok()?;
         let (head, text) = answer.split_once("\r\n\r\n").unwrap_or((&answer, ""));
         let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or(0);
         let body = serde_json::from_str(text).unwrap_or(Value::Null);
-        Some(Answer { status, head: head.to_owned(), text: text.to_owned(), body })
+        Some(HttpResponse { status, head: head.to_owned(), text: text.to_owned(), body })
     }
 }

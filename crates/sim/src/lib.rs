@@ -1,29 +1,33 @@
-//! What tries to break the server: real processes, real sockets, and a checker that remembers what
-//! was promised. Never shipped. It panics where a test should fail, and says why.
+//! Test peers: server processes, MariaDB and Redis, clients, a faulty network, and checkers of what was
+//! acknowledged. Never shipped. It panics where a test should fail.
 //!
-//! - [`process`]: a server process that can be killed and started again on the same data
-//! - [`mariadb`], [`redis`], [`redis_cluster`]: the services a server may need, the same way
-//! - [`proxy`]: a network in between that fails on demand; [`balancer`]: one before many nodes
-//! - [`http`]: requests, also bad ones
+//! - [`process`]: a server process that can be killed and restarted on the same data
+//! - [`mariadb`], [`redis`], [`redis_cluster`]: the services a server may need, which can be killed too
+//! - [`proxy`]: a TCP proxy that cuts, stalls and delays connections; [`balancer`]: a load balancer
+//! - [`http`]: an HTTP client that can also send malformed requests
 //! - [`person`]: an account with its tokens
-//! - [`socket`]: a WebSocket that speaks the typed dialect
-//! - [`stubborn`]: somebody who reconnects and says it again until it is saved
-//! - [`group`]: a group as its people use it
-//! - [`talker`]: somebody who speaks any of the dialects
-//! - [`schema`]: whether a value is as a document says
-//! - [`crowd`]: many accounts and one group of them, made before a server starts
-//! - [`history`]: what was acknowledged, compared with what is there
-//! - [`story`]: what somebody heard who was there all the time, and what follows from it
+//! - [`socket`]: a WebSocket client of the typed dialect
+//! - [`retrying_client`]: a client that reconnects and retries until its messages are saved
+//! - [`group`]: a group over HTTP and sockets
+//! - [`dialect_client`]: one client interface for all dialects
+//! - [`schema`]: validates values against JSON Schema
+//! - [`large_group`]: many accounts and one group of them, written before a server starts
+//! - [`history`]: compares what was acknowledged with what is stored
+//! - [`group_timeline`]: what a permanent member received, and what other members must see
+//! - [`workload`]: clients that send and receive while a test breaks something
 
 #![allow(clippy::missing_panics_doc, reason = "panicking is how a test fails")]
 #![allow(clippy::must_use_candidate, reason = "noisy here")]
 
 pub mod balancer;
 mod certificate;
-pub mod crowd;
+pub mod dialect_client;
+mod duplicate_filter;
 pub mod group;
+pub mod group_timeline;
 pub mod history;
 pub mod http;
+pub mod large_group;
 pub mod mariadb;
 pub mod person;
 mod port;
@@ -31,28 +35,25 @@ pub mod process;
 pub mod proxy;
 pub mod redis;
 pub mod redis_cluster;
-mod repeats;
+pub mod retrying_client;
 pub mod schema;
 mod service;
 pub mod socket;
-pub mod story;
-pub mod stubborn;
-pub mod talk;
-pub mod talker;
+pub mod workload;
 
 pub use balancer::Balancer;
-pub use crowd::Crowd;
-pub use group::Group;
+pub use dialect_client::{ClientDialect, DialectClient, ReceivedMessage, Recipient};
+pub use group::TestGroup;
+pub use group_timeline::GroupTimeline;
 pub use history::History;
-pub use http::{Answer, Http};
+pub use http::{Http, HttpResponse};
+pub use large_group::LargeGroup;
 pub use mariadb::MariaDb;
 pub use person::Person;
 pub use process::Server;
 pub use proxy::Proxy;
-pub use redis::Redis;
+pub use redis::RedisServer;
 pub use redis_cluster::RedisCluster;
+pub use retrying_client::RetryingClient;
 pub use socket::Socket;
-pub use story::Story;
-pub use stubborn::Stubborn;
-pub use talk::{Talk, Talked};
-pub use talker::{Said, Talker, To, Tongue};
+pub use workload::{Workload, WorkloadReport};

@@ -4,18 +4,15 @@ use serde_json::{Value, json};
 
 use crate::http::Http;
 
-/// Somebody who is signed in.
+/// A signed-in user.
 #[derive(Clone, Debug)]
 pub struct Person {
-    /// Their user id.
     pub id: String,
-    /// Their access token.
     pub token: String,
-    /// Their refresh token.
     pub refresh: String,
 }
 
-/// Everybody's password.
+/// The password of all test users.
 pub const PASSWORD: &str = "correct horse battery";
 
 impl Person {

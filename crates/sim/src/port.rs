@@ -1,4 +1,4 @@
-//! A port of this machine that nobody else gets.
+//! A reserved TCP port.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::os::fd::OwnedFd;
@@ -7,19 +7,17 @@ use rustix::net::{
     AddressFamily, SocketFlags, SocketType, bind, getsockname, socket_with, sockopt,
 };
 
-/// A free port on loopback, kept as long as this lives.
+/// A free port on loopback, reserved until this is dropped.
 ///
-/// Asking for a free port and letting go of it would be a race: another test, or a connection that
-/// goes out, may get it before the service listens, or while the service is down. A socket that is
-/// bound and never listens keeps it from being given out, and because both sides say that an
-/// address may be used again, the service can listen on it all the same.
+/// Choosing a free port and releasing it would be a race: another test or an outgoing connection may get it
+/// before the service listens, or while the service is down. A socket that is bound and never listens reserves
+/// it. Because both sides set `SO_REUSEADDR`, the service can still listen on it.
 pub(crate) struct Port {
     number: u16,
     _kept: OwnedFd,
 }
 
 impl Port {
-    /// A port that was free.
     pub(crate) fn free() -> Self {
         let flags = SocketFlags::CLOEXEC;
         let kept = socket_with(AddressFamily::INET, SocketType::STREAM, flags, None);
@@ -31,7 +29,6 @@ impl Port {
         Self { number: address.port(), _kept: kept }
     }
 
-    /// Its number.
     pub(crate) fn number(&self) -> u16 {
         self.number
     }

@@ -1,5 +1,5 @@
-//! A server process on a folder of its own, or several that share a database and Redis behind a
-//! balancer: with `NEXO_TEST_NODES=2` in the environment every test has its people on two nodes.
+//! A server process on a data folder of its own, or several that share a database and Redis behind a balancer:
+//! with `NEXO_TEST_NODES=2` in the environment every test runs on two nodes.
 
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
@@ -15,7 +15,7 @@ use crate::balancer::Balancer;
 use crate::http::Http;
 use crate::mariadb::MariaDb;
 use crate::person::Person;
-use crate::redis::Redis;
+use crate::redis::RedisServer;
 use crate::redis_cluster::RedisCluster;
 use crate::socket::Socket;
 
@@ -27,45 +27,45 @@ pub struct Setup {
     binary: PathBuf,
     variables: Vec<(String, String)>,
     shell: Option<String>,
-    /// How many share a database; none has the embedded store.
+    /// Nodes that share a database; zero: one server with the embedded store.
     nodes: usize,
 }
 
-/// One Redis for all, or with `NEXO_TEST_REDIS=cluster` three that are one.
+/// One Redis for all tests, or a cluster with `NEXO_TEST_REDIS=cluster`.
 fn shared_redis() -> String {
     match std::env::var("NEXO_TEST_REDIS").as_deref() {
         Ok("cluster") => RedisCluster::shared().url(),
-        _ => Redis::shared().url(),
+        _ => RedisServer::shared().url(),
     }
 }
 
-/// Copies what a server logs, until it ends.
-type Logging = Option<JoinHandle<std::io::Result<u64>>>;
+/// The thread that copies a server's log to a file until it exits.
+type LogCopier = Option<JoinHandle<std::io::Result<u64>>>;
 
-/// A process that has said where it listens.
-struct Running {
+/// A process that has printed its address.
+struct NodeProcess {
     child: Child,
-    logging: Logging,
+    logging: LogCopier,
     http: Http,
 }
 
-/// On how many nodes the environment wants every test; 0: on one server with a store of its own.
+/// The number of nodes that the environment wants for every test; zero: one server with the embedded store.
 pub(crate) fn nodes() -> usize {
     std::env::var("NEXO_TEST_NODES").ok().and_then(|nodes| nodes.parse().ok()).unwrap_or(0)
 }
 
-/// A running server, or several nodes of one. It is killed when dropped.
+/// A running server of one or several nodes. It is killed when dropped.
 pub struct Server {
     setup: Setup,
-    nodes: Vec<Running>,
+    nodes: Vec<NodeProcess>,
     balancer: Option<Balancer>,
-    /// Where it answers.
+    /// Reaches the balancer, or the only node.
     pub http: Http,
     folder: TempDir,
 }
 
 impl Setup {
-    /// The binary with limits out of the way and cheap passwords: tests that want limits set them.
+    /// The binary with rate limits off and cheap password hashing: tests that need limits set them.
     pub fn new(binary: impl AsRef<Path>) -> Self {
         let setup = Self {
             binary: binary.as_ref().to_owned(),
@@ -82,7 +82,6 @@ impl Setup {
             .with("NEXO_AUTH__ARGON2_PASSES", "1")
     }
 
-    /// Sets an environment variable.
     #[must_use]
     pub fn with(mut self, name: &str, value: &str) -> Self {
         self.variables.retain(|(known, _)| known != name);
@@ -90,7 +89,7 @@ impl Setup {
         self
     }
 
-    /// Runs some shell before the server takes the shell's place, such as `ulimit -f 100`.
+    /// Runs shell commands before the shell execs the server, such as `ulimit -f 100`.
     #[must_use]
     pub fn after(mut self, shell: &str) -> Self {
         self.shell = Some(shell.to_owned());
@@ -118,7 +117,7 @@ impl Setup {
         self.start_on(folder)
     }
 
-    /// As many nodes, on a database and a Redis they share.
+    /// Starts this many nodes, which share a database and Redis.
     #[must_use]
     pub fn nodes(mut self, nodes: usize) -> Self {
         self.nodes = nodes;
@@ -140,14 +139,14 @@ impl Setup {
         if !self.variables.iter().any(|(name, _)| name == "NEXO_STORE") {
             self = self.with_services(&MariaDb::shared().fresh_database(), &shared_redis());
         }
-        // The first makes the secrets that all of them share.
-        let nodes: Vec<Running> = (0..self.nodes).map(|_| self.spawn(folder.path())).collect();
-        let balancer = Balancer::start(nodes.iter().map(Running::address).collect());
+        // The first node creates the secrets that all of them share.
+        let nodes: Vec<NodeProcess> = (0..self.nodes).map(|_| self.spawn(folder.path())).collect();
+        let balancer = Balancer::start(nodes.iter().map(NodeProcess::address).collect());
         let http = Http { authority: balancer.address().to_string() };
         Server { setup: self, nodes, balancer: Some(balancer), http, folder }
     }
 
-    /// Names the database and the Redis that nodes share.
+    /// Sets the database and the Redis that the nodes share.
     #[must_use]
     pub fn with_services(self, database: &str, redis: &str) -> Self {
         let prefix = database.rsplit('/').next().unwrap_or_default().to_owned();
@@ -157,10 +156,10 @@ impl Setup {
             .with("NEXO_CLUSTER__PREFIX", &prefix)
     }
 
-    fn spawn(&self, folder: &Path) -> Running {
+    fn spawn(&self, folder: &Path) -> NodeProcess {
         let since = Instant::now();
         let mut child = self.command(&folder.join("data")).spawn().expect("the server starts");
-        // Somebody has to read the log all the time, or the server would wait for it.
+        // A thread drains the log, or the server would block on a full pipe.
         let mut stderr = child.stderr.take().expect("its errors");
         let mut log = std::fs::OpenOptions::new();
         let log = log.create(true).append(true).open(folder.join("log"));
@@ -176,16 +175,20 @@ impl Setup {
             panic!("the server did not start: {line}{told}");
         };
         assert!(since.elapsed() < START_WITHIN, "the server took {:?}", since.elapsed());
-        Running { child, logging: Some(logging), http: Http { authority: authority.to_owned() } }
+        NodeProcess {
+            child,
+            logging: Some(logging),
+            http: Http { authority: authority.to_owned() },
+        }
     }
 }
 
-impl Running {
+impl NodeProcess {
     fn address(&self) -> SocketAddr {
         self.http.authority.parse().expect("an address")
     }
 
-    /// Kills it at once: no chance to write anything.
+    /// Sends SIGKILL, so that it cannot write anything.
     fn kill(&mut self) {
         self.child.kill().expect("it can be killed");
         self.child.wait().expect("it ends");
@@ -206,12 +209,11 @@ impl Running {
 }
 
 impl Server {
-    /// The data folder.
     pub fn data(&self) -> PathBuf {
         self.folder.path().join("data")
     }
 
-    /// Everything it has logged so far; all of it once it has ended.
+    /// Everything it has logged so far; complete once it has exited.
     pub fn log(&self) -> String {
         std::fs::read_to_string(self.folder.path().join("log")).unwrap_or_default()
     }
@@ -221,7 +223,7 @@ impl Server {
         self.nodes[0].child.id()
     }
 
-    /// Bytes of memory its first node holds now.
+    /// The resident memory of its first node.
     pub fn memory_bytes(&self) -> u64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.pid()));
         let status = status.expect("a running process");
@@ -230,63 +232,59 @@ impl Server {
         kib.expect("a number") * 1024
     }
 
-    /// Kills all nodes at once.
+    /// Sends SIGKILL to all nodes.
     pub fn kill(&mut self) {
-        self.nodes.iter_mut().for_each(Running::kill);
+        self.nodes.iter_mut().for_each(NodeProcess::kill);
     }
 
-    /// Asks it to stop and waits; returns the exit code.
+    /// Sends SIGTERM and waits; returns the exit code.
     pub fn stop(&mut self) -> Option<i32> {
         self.signal(Signal::TERM);
         self.wait()
     }
 
-    /// Waits for it to end; returns the exit code, and of several the worst.
+    /// Waits for it to exit; returns the exit code, or the first of several that is not zero.
     pub fn wait(&mut self) -> Option<i32> {
-        let codes: Vec<Option<i32>> = self.nodes.iter_mut().map(Running::wait).collect();
+        let codes: Vec<Option<i32>> = self.nodes.iter_mut().map(NodeProcess::wait).collect();
         codes.iter().copied().find(|code| *code != Some(0)).unwrap_or(Some(0))
     }
 
-    /// Sends a signal.
     pub fn signal(&self, signal: Signal) {
         self.nodes.iter().for_each(|node| node.signal(signal));
     }
 
-    /// Starts it again on the same data, maybe set up differently; returns how long that took.
+    /// Starts it again on the same data, optionally with another setup; returns how long that took.
     pub fn start_again(&mut self, change: impl FnOnce(Setup) -> Setup) -> Duration {
         self.setup = change(self.setup.clone());
         let since = Instant::now();
         for node in &mut self.nodes {
             *node = self.setup.spawn(self.folder.path());
         }
-        self.balance();
+        self.update_balancer();
         since.elapsed()
     }
 
-    /// Where a node answers.
     pub fn node(&self, which: usize) -> &Http {
         &self.nodes[which].http
     }
 
-    /// Kills a node at once. The balancer knows, as it would in a moment.
+    /// Sends SIGKILL to a node, and removes it from the balancer.
     pub fn kill_node(&mut self, which: usize) {
         self.nodes[which].kill();
-        self.balance();
+        self.update_balancer();
     }
 
-    /// Sends a signal to a node.
     pub fn signal_node(&self, which: usize, signal: Signal) {
         self.nodes[which].signal(signal);
     }
 
-    /// Starts a node again.
     pub fn start_node(&mut self, which: usize) {
         self.nodes[which] = self.setup.spawn(self.folder.path());
-        self.balance();
+        self.update_balancer();
     }
 
-    /// Lets the balancer know who is there.
-    fn balance(&mut self) {
+    /// Points the balancer to the running nodes.
+    fn update_balancer(&mut self) {
         let mut there = Vec::new();
         for node in &mut self.nodes {
             if node.child.try_wait().expect("its state").is_none() {
@@ -299,12 +297,11 @@ impl Server {
         }
     }
 
-    /// Registers somebody and signs them in.
+    /// Registers a user and signs in.
     pub async fn person(&self, id: &str) -> Person {
         Person::new(&self.http, id).await
     }
 
-    /// Several people at once.
     pub async fn people<const N: usize>(&self, ids: [&str; N]) -> [Person; N] {
         let mut people = Vec::with_capacity(N);
         for id in ids {
@@ -313,13 +310,13 @@ impl Server {
         people.try_into().expect("as many as ids")
     }
 
-    /// Opens a socket that has said nothing yet.
+    /// Opens a socket without authenticating.
     pub async fn socket(&self) -> Socket {
         Socket::open(&self.http.authority).await
     }
 
-    /// Opens a socket for somebody and reads up to the end of the first resend page; returns what
-    /// was resent.
+    /// Opens an authenticated socket and reads up to the end of the first resend page; returns what was
+    /// resent.
     pub async fn connect(&self, person: &Person) -> (Socket, Vec<serde_json::Value>) {
         let mut socket = self.socket().await;
         socket.auth(&person.token).await;
@@ -339,7 +336,7 @@ impl Drop for Server {
             }
         }
         for node in &mut self.nodes {
-            // It may have ended already, which is what is wanted.
+            // It may have exited already, which is fine.
             if node.child.kill().is_ok() && node.child.wait().is_err() {
                 eprintln!("the server process {} could not be waited for", node.child.id());
             }

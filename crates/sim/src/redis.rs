@@ -1,4 +1,4 @@
-//! A Redis of one's own.
+//! A Redis server for tests.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -12,40 +12,40 @@ use crate::certificate;
 use crate::port::Port;
 use crate::service::{Service, program, run, succeeds};
 
-/// A running Redis with nothing in it. It is killed when dropped, and when the tests end.
-pub struct Redis {
+/// A running, empty Redis. It is killed when dropped, and when the tests end.
+pub struct RedisServer {
     service: Service,
     port: Port,
     password: Option<String>,
     is_tls: bool,
 }
 
-impl Redis {
-    /// Starts one that keeps nothing when it ends.
+impl RedisServer {
+    /// Starts a server without persistence.
     pub fn start() -> Self {
         Self::start_with(&[])
     }
 
-    /// Starts one with further options, such as `--appendonly yes` or `--requirepass secret`.
+    /// Starts a server with additional options, such as `--appendonly yes` or `--requirepass secret`.
     pub fn start_with(options: &[&str]) -> Self {
         let (folder, port) = (tempfile::tempdir().expect("a folder"), Port::free());
         let listen = ["--port".to_owned(), port.number().to_string()];
         Self::launch(folder, port, false, listen.into_iter(), options)
     }
 
-    /// One for all tests of this process: they keep apart by the prefix of their keys.
+    /// One server for all tests of this process; key prefixes keep them apart.
     pub fn shared() -> &'static Self {
-        static SHARED: OnceLock<Redis> = OnceLock::new();
+        static SHARED: OnceLock<RedisServer> = OnceLock::new();
         SHARED.get_or_init(Self::start)
     }
 
-    /// Starts one that only speaks TLS, with a certificate that [`Redis::ca_file`] vouches for. It
-    /// asks no certificate of its clients.
+    /// Starts a server that only accepts TLS, with a certificate signed by [`RedisServer::ca_file`]. Clients
+    /// need no certificate.
     pub fn start_tls() -> Self {
         Self::start_tls_with(&[])
     }
 
-    /// The same with further options.
+    /// The same with additional options.
     pub fn start_tls_with(options: &[&str]) -> Self {
         let (folder, port) = (tempfile::tempdir().expect("a folder"), Port::free());
         certificate::write(folder.path());
@@ -81,45 +81,44 @@ impl Redis {
         redis
     }
 
-    /// Its port on 127.0.0.1, the same for good.
+    /// The port on 127.0.0.1, which survives restarts.
     pub fn port(&self) -> u16 {
         self.port.number()
     }
 
-    /// Where it is, with the password if it wants one.
+    /// The URL, with the password if there is one.
     pub fn url(&self) -> String {
         self.url_at(self.port())
     }
 
-    /// The same through another port, such as that of a proxy.
+    /// The URL through another port, such as that of a proxy.
     pub fn url_at(&self, port: u16) -> String {
         let scheme = if self.is_tls { "rediss" } else { "redis" };
         let secret = self.password.as_ref().map(|password| format!(":{password}@"));
         format!("{scheme}://{}127.0.0.1:{port}/", secret.unwrap_or_default())
     }
 
-    /// The certificate of the authority that vouches for one that speaks TLS.
+    /// The certificate of the authority that signed the server's certificate.
     pub fn ca_file(&self) -> PathBuf {
         assert!(self.is_tls, "it does not speak TLS");
         self.service.folder().join("ca.pem")
     }
 
-    /// Gives it a command; returns what it answers, also a refusal.
+    /// Runs a command; returns the reply, also an error.
     pub fn command(&self, words: &[&str]) -> String {
         run(client(self.service.folder(), self.password.as_deref()).args(words))
     }
 
-    /// Removes everything it holds.
     pub fn flush(&self) {
         assert_eq!(self.command(&["FLUSHALL"]), "OK");
     }
 
-    /// Stops it in good order.
+    /// Shuts it down gracefully.
     pub fn stop(&mut self) {
         self.service.stop();
     }
 
-    /// Kills it at once.
+    /// Sends SIGKILL.
     pub fn kill(&mut self) {
         self.service.kill();
     }
@@ -127,11 +126,10 @@ impl Redis {
     /// Starts it again in the same folder and on the same port; returns how long that took.
     pub fn start_again(&mut self) -> Duration {
         let (folder, password) = (self.service.folder().to_owned(), self.password.as_deref());
-        // An error such as LOADING is an answer, too, and only the option makes it a failure.
+        // `-e`: without it, redis-cli succeeds even if the reply is an error such as LOADING.
         self.service.start(|| succeeds(client(&folder, password).args(["-e", "PING"])))
     }
 
-    /// The password it wants.
     pub(crate) fn password(&self) -> Option<&str> {
         self.password.as_deref()
     }
@@ -146,7 +144,7 @@ fn socket(folder: &Path) -> PathBuf {
     folder.join("socket")
 }
 
-/// A client of the Redis that has this folder: a port might be somebody else's.
+/// A client command that connects through the socket in this folder, which no other server can have.
 fn client(folder: &Path, password: Option<&str>) -> Command {
     let mut client = program("redis-cli");
     client.arg("-s").arg(socket(folder));

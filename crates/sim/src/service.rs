@@ -1,4 +1,4 @@
-//! A daemon of somebody else, such as a database, that lives no longer than the tests.
+//! A daemon such as a database, which never outlives the tests.
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -9,12 +9,12 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
-/// Long, because it only matters when something is broken, and the machine may be busy.
-const WITHIN: Duration = Duration::from_secs(90);
+/// Long, because it only expires when something is broken, and the machine may be busy.
+const TIMEOUT: Duration = Duration::from_secs(90);
 
-/// Runs a daemon until it ends. Each line it is told is a signal for the daemon. Once nobody is left
-/// who could tell it anything, it kills the daemon and removes the folder: so nothing stays behind
-/// a test run, however that ended.
+/// Runs a daemon until it exits. Each line on its input names a signal to send to the daemon. At the end of the
+/// input, which is also the end of the test process, it kills the daemon and removes the folder, so that
+/// nothing stays behind however a test run ended.
 const SUPERVISE: &str = r#"
 folder=$1
 shift
@@ -32,66 +32,63 @@ kill -s KILL "$listener"
 [ ! -e "$folder/abandoned" ] || rm -rf "$folder"
 "#;
 
-/// A daemon with a folder of its own, which can be ended and started again. It is killed when
-/// dropped.
+/// A daemon with a folder of its own, which can be stopped and restarted. It is killed when dropped.
 pub(crate) struct Service {
     /// The program and its arguments.
     command: Vec<OsString>,
-    running: Option<Running>,
+    running: Option<DaemonProcess>,
     folder: TempDir,
 }
 
-/// The shell that runs the daemon, and what it listens to.
-struct Running {
+/// The supervising shell and its input.
+struct DaemonProcess {
     shell: Child,
-    /// Apart from the shell, which would close it when waited for, and that means the end.
-    orders: ChildStdin,
+    /// Taken out of `shell`: waiting for the child would close its input, which kills the daemon.
+    signals: ChildStdin,
 }
 
 impl Service {
-    /// A daemon that does not run yet.
     pub(crate) fn new(folder: TempDir, command: Vec<OsString>) -> Self {
         Self { command, running: None, folder }
     }
 
-    /// Its folder.
     pub(crate) fn folder(&self) -> &Path {
         self.folder.path()
     }
 
-    /// Starts it and waits until it is ready; returns how long that took.
+    /// Starts the daemon and waits until it is ready; returns how long that took.
     pub(crate) fn start(&mut self, ready: impl Fn() -> bool) -> Duration {
         assert!(self.running.is_none(), "it runs already: {:?}", self.command);
         let since = Instant::now();
         let mut shell = program("sh");
         shell.args(["-c", SUPERVISE, "supervise"]).arg(self.folder()).args(&self.command);
-        // In a group of its own, so that whoever interrupts the tests does not end it before it
-        // could do its work.
+        // In a process group of its own, so that Ctrl-C does not kill the shell before it has killed the
+        // daemon.
         shell.process_group(0);
         shell.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
         let mut shell = shell.spawn().expect("a shell");
         let orders = shell.stdin.take().expect("its input");
-        let running = self.running.insert(Running { shell, orders });
+        let running = self.running.insert(DaemonProcess { shell, signals: orders });
         let up = poll(|| running.shell.try_wait().expect("its state").is_some() || ready());
         let ended = running.shell.try_wait().expect("its state").is_some();
         assert!(up && !ended, "it did not start: {:?}\n{}", self.command, self.log());
         since.elapsed()
     }
 
-    /// Asks it to end and waits until it has.
+    /// Sends SIGTERM and waits for the exit.
     pub(crate) fn stop(&mut self) {
         self.end("TERM");
     }
 
-    /// Ends it at once: no chance to write anything.
+    /// Sends SIGKILL, so that it cannot write anything.
     pub(crate) fn kill(&mut self) {
         self.end("KILL");
     }
 
     fn end(&mut self, signal: &str) {
         let Some(mut running) = self.running.take() else { return };
-        if let Err(error) = writeln!(running.orders, "{signal}") {
-            // The shell ends when the daemon does, so that nobody listens is as good.
+        if let Err(error) = writeln!(running.signals, "{signal}") {
+            // The shell exits with the daemon, so a closed pipe means that it has exited.
             assert_eq!(error.kind(), std::io::ErrorKind::BrokenPipe, "{signal} cannot be told");
         }
         let ended = poll(|| running.shell.try_wait().expect("its state").is_some());
@@ -111,15 +108,15 @@ impl Drop for Service {
             let from = log.lines().count().saturating_sub(20);
             eprintln!("--- the end of the log of {}", self.command[0].display());
             log.lines().skip(from).for_each(|line| eprintln!("{line}"));
-            // A second panic would hide the first. The shell kills the daemon now that it has lost
-            // its input.
+            // A second panic would hide the first, so do not wait: closing the input makes the shell kill
+            // the daemon.
             self.running = None;
         }
         self.kill();
     }
 }
 
-/// A command of this machine. Daemons are in a folder that not everybody's search path has.
+/// An installed command. Daemons are in `sbin`, which may be missing in `PATH`.
 pub(crate) fn program(name: &str) -> Command {
     let mut path = std::env::var_os("PATH").unwrap_or_default();
     path.push(":/usr/sbin:/sbin");
@@ -128,25 +125,25 @@ pub(crate) fn program(name: &str) -> Command {
     command
 }
 
-/// Runs a command that has to succeed; returns what it said.
+/// Runs a command that must succeed; returns its output.
 pub(crate) fn run(command: &mut Command) -> String {
     let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
-    let said = String::from_utf8_lossy(&output.stdout);
-    let complained = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{command:?}: {}\n{said}{complained}", output.status);
-    said.trim_end().to_owned()
+    let stdout = String::from_utf8_lossy(&output.stdout);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{command:?}: {}\n{stdout}{stderr}", output.status);
+    stdout.trim_end().to_owned()
 }
 
-/// Whether a command succeeds; what it says is nobody's business.
+/// Whether a command succeeds; its output is discarded.
 pub(crate) fn succeeds(command: &mut Command) -> bool {
     command.output().is_ok_and(|output| output.status.success())
 }
 
-/// Asks again and again until it is so; false if that took too long.
-pub(crate) fn poll(mut is_so: impl FnMut() -> bool) -> bool {
+/// Polls a condition; `false` if it does not hold in time.
+pub(crate) fn poll(mut condition: impl FnMut() -> bool) -> bool {
     let since = Instant::now();
-    while !is_so() {
-        if since.elapsed() > WITHIN {
+    while !condition() {
+        if since.elapsed() > TIMEOUT {
             return false;
         }
         std::thread::sleep(Duration::from_millis(10));

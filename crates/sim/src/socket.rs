@@ -1,4 +1,4 @@
-//! A WebSocket that speaks the typed dialect.
+//! A WebSocket client of the typed dialect.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -9,71 +9,69 @@ use tokio::net::TcpStream;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::{WebSocketStream, client_async};
 
+use crate::duplicate_filter::DuplicateFilter;
 use crate::process;
-use crate::repeats::Repeats;
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// What came from the server.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Heard {
-    /// A frame.
+pub enum SocketEvent {
     Frame(Value),
-    /// The end, with its close code if there was one.
+    /// The socket closed, with a close code if there was a close frame.
     Closed(Option<u16>),
 }
 
-/// A client's side of a socket.
+/// The client side of a WebSocket.
 pub struct Socket {
     /// The raw stream, for tests that misbehave.
     pub stream: WebSocketStream<TcpStream>,
-    waiting: VecDeque<Value>,
-    repeats: Repeats,
+    queued: VecDeque<Value>,
+    duplicates: DuplicateFilter,
 }
 
 impl Socket {
-    /// Connects; says nothing yet.
+    /// Connects without authenticating.
     pub async fn open(authority: &str) -> Self {
         Self::open_with(authority, "").await
     }
 
-    /// Connects with something said at the handshake.
+    /// Connects with a query string in the handshake.
     pub async fn open_with(authority: &str, query: &str) -> Self {
         let tcp = TcpStream::connect(authority).await.expect("a connection");
         tcp.set_nodelay(true).expect("a live socket");
         let url = format!("ws://{authority}/ws{query}");
         let (stream, _) = client_async(url, tcp).await.expect("a handshake");
-        Self { stream, waiting: VecDeque::new(), repeats: Repeats::new() }
+        Self { stream, queued: VecDeque::new(), duplicates: DuplicateFilter::new() }
     }
 
-    /// Connects, or not.
+    /// Connects; `None` if that fails.
     pub async fn try_open(authority: &str) -> Option<Self> {
         let tcp = TcpStream::connect(authority).await.ok()?;
         tcp.set_nodelay(true).ok()?;
         let (stream, _) = client_async(format!("ws://{authority}/ws"), tcp).await.ok()?;
-        Some(Self { stream, waiting: VecDeque::new(), repeats: Repeats::new() })
+        Some(Self { stream, queued: VecDeque::new(), duplicates: DuplicateFilter::new() })
     }
 
-    /// Says who it is and expects to be believed.
+    /// Authenticates and expects success.
     pub async fn auth(&mut self, token: &str) -> Value {
         self.say(json!({ "type": "AUTH", "token": token })).await;
         self.expect("AUTH_OK").await
     }
 
-    /// Sends a frame.
     pub async fn say(&mut self, frame: Value) {
         self.text(&frame.to_string()).await;
     }
 
     /// Sends text as it is.
     pub async fn text(&mut self, text: &str) {
-        self.repeats.saying(text);
+        self.duplicates.note_sent(text);
         self.stream.send(Message::text(text)).await.expect("the socket is open");
     }
 
-    /// Sends text, or says that the socket is gone.
+    /// Sends text; an error if the socket is closed.
     pub async fn try_text(&mut self, text: &str) -> Result<(), Box<dyn std::error::Error>> {
-        self.repeats.saying(text);
+        self.duplicates.note_sent(text);
         Ok(self.stream.send(Message::text(text)).await?)
     }
 
@@ -81,42 +79,42 @@ impl Socket {
     pub async fn burst(&mut self, frames: impl IntoIterator<Item = Value>) {
         for frame in frames {
             let frame = frame.to_string();
-            self.repeats.saying(&frame);
+            self.duplicates.note_sent(&frame);
             self.stream.feed(Message::text(frame)).await.expect("the socket is open");
         }
         self.stream.flush().await.expect("the socket is open");
     }
 
-    /// The next thing heard.
-    pub async fn hear(&mut self) -> Heard {
-        if let Some(frame) = self.waiting.pop_front() {
-            return Heard::Frame(frame);
+    /// The next event; panics if none comes in time.
+    pub async fn hear(&mut self) -> SocketEvent {
+        if let Some(frame) = self.queued.pop_front() {
+            return SocketEvent::Frame(frame);
         }
-        tokio::time::timeout(PATIENCE, self.receive()).await.expect("something in time")
+        tokio::time::timeout(TIMEOUT, self.receive()).await.expect("something in time")
     }
 
-    /// The next thing heard, however long that takes.
-    pub async fn hear_forever(&mut self) -> Heard {
-        match self.waiting.pop_front() {
-            Some(frame) => Heard::Frame(frame),
+    /// The next event, without a timeout.
+    pub async fn hear_forever(&mut self) -> SocketEvent {
+        match self.queued.pop_front() {
+            Some(frame) => SocketEvent::Frame(frame),
             None => self.receive().await,
         }
     }
 
-    async fn receive(&mut self) -> Heard {
+    async fn receive(&mut self) -> SocketEvent {
         loop {
             match self.stream.next().await {
                 Some(Ok(Message::Text(text))) => {
                     let frame = serde_json::from_str(&text).expect("frames are JSON");
-                    if !self.repeats.is_one(&text, &frame) {
-                        return Heard::Frame(frame);
+                    if !self.duplicates.check_duplicate(&text, &frame) {
+                        return SocketEvent::Frame(frame);
                     }
                 }
                 Some(Ok(Message::Close(close))) => {
-                    return Heard::Closed(close.map(|close| close.code.into()));
+                    return SocketEvent::Closed(close.map(|close| close.code.into()));
                 }
                 Some(Ok(_)) => {}
-                Some(Err(_)) | None => return Heard::Closed(None),
+                Some(Err(_)) | None => return SocketEvent::Closed(None),
             }
         }
     }
@@ -124,104 +122,105 @@ impl Socket {
     /// The next frame; panics if the socket closed instead.
     pub async fn next(&mut self) -> Value {
         match self.hear().await {
-            Heard::Frame(frame) => frame,
-            Heard::Closed(code) => panic!("closed with {code:?} instead of a frame"),
+            SocketEvent::Frame(frame) => frame,
+            SocketEvent::Closed(code) => panic!("closed with {code:?} instead of a frame"),
         }
     }
 
-    /// The next frame of a type, keeping the others for later.
+    /// The next frame of a type; others are queued for later.
     pub async fn expect(&mut self, kind: &str) -> Value {
         self.find(|frame| frame["type"] == kind, kind).await
     }
 
-    /// The next ACK of a type, keeping the others for later.
+    /// The next ACK of a type; other frames are queued for later.
     pub async fn expect_ack(&mut self, ack_type: &str) -> Value {
         self.find(|frame| frame["type"] == "ACK" && frame["ackType"] == ack_type, ack_type).await
     }
 
-    /// The next frame that fits, keeping the others for later.
-    pub async fn find(&mut self, fits: impl Fn(&Value) -> bool, what: &str) -> Value {
-        if let Some(at) = self.waiting.iter().position(&fits) {
-            return self.waiting.remove(at).expect("it was there");
+    /// The next frame that matches; others are queued for later.
+    pub async fn find(&mut self, matches: impl Fn(&Value) -> bool, what: &str) -> Value {
+        if let Some(at) = self.queued.iter().position(&matches) {
+            return self.queued.remove(at).expect("it was there");
         }
         loop {
-            let heard = tokio::time::timeout(PATIENCE, self.receive()).await;
-            match heard.unwrap_or_else(|_| panic!("no {what} in time; kept: {:?}", self.waiting)) {
-                Heard::Frame(frame) if fits(&frame) => return frame,
-                Heard::Frame(frame) => self.waiting.push_back(frame),
-                Heard::Closed(code) => panic!("closed with {code:?} before {what}"),
+            let received = tokio::time::timeout(TIMEOUT, self.receive()).await;
+            match received.unwrap_or_else(|_| panic!("no {what} in time; kept: {:?}", self.queued))
+            {
+                SocketEvent::Frame(frame) if matches(&frame) => return frame,
+                SocketEvent::Frame(frame) => self.queued.push_back(frame),
+                SocketEvent::Closed(code) => panic!("closed with {code:?} before {what}"),
             }
         }
     }
 
-    /// Whether a frame that fits has come by now; all are kept for later.
-    pub async fn has(&mut self, fits: impl Fn(&Value) -> bool) -> bool {
-        while let Ok(Heard::Frame(frame)) =
+    /// Whether a matching frame has arrived; all frames stay queued.
+    pub async fn has(&mut self, matches: impl Fn(&Value) -> bool) -> bool {
+        while let Ok(SocketEvent::Frame(frame)) =
             tokio::time::timeout(Duration::from_millis(1), self.receive()).await
         {
-            self.waiting.push_back(frame);
+            self.queued.push_back(frame);
         }
-        self.waiting.iter().any(fits)
+        self.queued.iter().any(matches)
     }
 
-    /// Throws away frames that were kept for later.
-    pub fn forget(&mut self, fits: impl Fn(&Value) -> bool) {
-        self.waiting.retain(|frame| !fits(frame));
+    /// Removes matching frames from the queue.
+    pub fn forget(&mut self, matches: impl Fn(&Value) -> bool) {
+        self.queued.retain(|frame| !matches(frame));
     }
 
-    /// All frames up to one of a type, which is left out.
+    /// All frames up to one of a type, without that one.
     pub async fn until(&mut self, kind: &str) -> Vec<Value> {
         self.up_to(kind).await.0
     }
 
-    /// All frames up to one of a type, and that one.
+    /// All frames up to one of a type, and that one separately.
     pub async fn up_to(&mut self, kind: &str) -> (Vec<Value>, Value) {
         let mut frames = Vec::new();
         loop {
             let frame = self.next().await;
             if frame["type"] == kind {
                 let is_page = kind == "RESEND_DONE";
-                return (if is_page { self.once(frames) } else { frames }, frame);
+                return (if is_page { self.without_duplicates(frames) } else { frames }, frame);
             }
             frames.push(frame);
         }
     }
 
-    /// What pages brought, without what else may come meanwhile among nodes: a node hears late of
-    /// what happened elsewhere, and pushes it to somebody who has just connected.
-    pub fn once(&self, frames: Vec<Value>) -> Vec<Value> {
-        self.repeats.once(frames)
+    /// The frames of pages without pushes that may come in between with several nodes: a node learns late of
+    /// events elsewhere, and pushes them to a client that has just connected.
+    pub fn without_duplicates(&self, frames: Vec<Value>) -> Vec<Value> {
+        self.duplicates.without_duplicates(frames)
     }
 
-    /// Expects nothing for a moment: sends a PING and hears the PONG first. Among nodes a message
-    /// that was heard may have been brought from the store, and the end of that is told too.
+    /// Expects no frame: sends a PING and expects the PONG first. With several nodes an earlier message may
+    /// have come by a backfill, whose `RESEND_DONE` may follow.
     pub async fn expect_silence(&mut self) {
         self.say(json!({ "type": "PING" })).await;
         let mut frame = self.next().await;
         while process::nodes() > 1 && frame["type"] == "RESEND_DONE" {
             frame = self.next().await;
         }
-        assert_eq!(frame["type"], "PONG", "expected silence, heard {frame}");
+        assert_eq!(frame["type"], "PONG", "expected silence, received {frame}");
     }
 
-    /// Expects the end; returns the frames before it and the close code.
+    /// Expects the socket to close; returns the frames before that and the close code.
     pub async fn expect_end(&mut self) -> (Vec<Value>, Option<u16>) {
         let mut frames = Vec::new();
         loop {
             match self.hear().await {
-                Heard::Frame(frame) => frames.push(frame),
-                Heard::Closed(code) => return (frames, code),
+                SocketEvent::Frame(frame) => frames.push(frame),
+                SocketEvent::Closed(code) => return (frames, code),
             }
         }
     }
 
-    /// Sends a text to somebody and returns its ACK(saved).
+    /// Sends a text message and returns its ACK(saved).
     pub async fn send(&mut self, to: &str, client_id: &str, body: &str) -> Value {
         self.say(chat(to, client_id, body)).await;
         self.answer(client_id).await
     }
 
-    /// The ACK(saved) or the refusal of a send.
+    /// The ACK(saved) or the ERROR of a send.
     pub async fn answer(&mut self, client_id: &str) -> Value {
         self.find(
             |frame| {
@@ -240,7 +239,7 @@ impl Socket {
     }
 }
 
-/// A send as a frame.
+/// A frame that sends a private message.
 pub fn chat(to: &str, client_id: &str, body: &str) -> Value {
     json!({ "type": "SINGLE_CHAT", "clientMsgId": client_id, "to": to, "body": body })
 }

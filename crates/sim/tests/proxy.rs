@@ -1,4 +1,4 @@
-//! The network that fails on demand.
+//! The proxy cuts, stalls and delays connections.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
@@ -8,26 +8,26 @@ use std::time::{Duration, Instant};
 
 use nexo_sim::{MariaDb, Proxy};
 
-/// A server that says what it hears, and remembers it.
+/// A server that echoes and records what it receives.
 struct Echo {
     address: SocketAddr,
-    heard: Arc<Mutex<Vec<u8>>>,
+    received: Arc<Mutex<Vec<u8>>>,
 }
 
 impl Echo {
     fn start() -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
         let address = listener.local_addr().expect("its address");
-        let heard = Arc::new(Mutex::new(Vec::new()));
-        let hearing = Arc::clone(&heard);
+        let received = Arc::new(Mutex::new(Vec::new()));
+        let shared = Arc::clone(&received);
         std::thread::spawn(move || {
             for stream in listener.incoming() {
-                let (mut stream, heard) = (stream.expect("a connection"), Arc::clone(&hearing));
+                let (mut stream, received) = (stream.expect("a connection"), Arc::clone(&shared));
                 std::thread::spawn(move || {
                     let mut buffer = [0; 1024];
-                    // Until the other side is gone, in whatever way.
+                    // Until the other side closes or fails.
                     while let Ok(read @ 1..) = stream.read(&mut buffer) {
-                        heard.lock().expect("no panic").extend_from_slice(&buffer[..read]);
+                        received.lock().expect("no panic").extend_from_slice(&buffer[..read]);
                         if stream.write_all(&buffer[..read]).is_err() {
                             break;
                         }
@@ -35,11 +35,11 @@ impl Echo {
                 });
             }
         });
-        Self { address, heard }
+        Self { address, received }
     }
 
-    fn heard(&self) -> String {
-        String::from_utf8(self.heard.lock().expect("no panic").clone()).expect("text")
+    fn received(&self) -> String {
+        String::from_utf8(self.received.lock().expect("no panic").clone()).expect("text")
     }
 }
 
@@ -50,28 +50,28 @@ fn connect(proxy: &Proxy) -> TcpStream {
     stream
 }
 
-/// Reads as many bytes as are expected, and expects them.
+/// Reads exactly this text.
 fn expect(stream: &mut TcpStream, text: &str) {
     let mut buffer = vec![0; text.len()];
     stream.read_exact(&mut buffer).expect("bytes");
     assert_eq!(String::from_utf8(buffer).expect("text"), text);
 }
 
-/// Says something and expects to hear it.
+/// Sends a text and expects its echo.
 fn ask(stream: &mut TcpStream, text: &str) {
-    stream.write_all(text.as_bytes()).expect("it can be said");
+    stream.write_all(text.as_bytes()).expect("a sent text");
     expect(stream, text);
 }
 
-/// Expects that the connection ends without another byte.
+/// Expects that the connection closes without another byte.
 fn expect_end(stream: &mut TcpStream) {
     match stream.read(&mut [0; 64]) {
-        Ok(read) => assert_eq!(read, 0, "nothing more was to be heard"),
+        Ok(read) => assert_eq!(read, 0, "nothing more was expected"),
         Err(error) => assert_eq!(error.kind(), ErrorKind::ConnectionReset),
     }
 }
 
-/// Expects that nothing is heard for a while.
+/// Expects no bytes for a while.
 fn expect_silence(stream: &mut TcpStream) {
     let patience = stream.read_timeout().expect("an option");
     stream.set_read_timeout(Some(Duration::from_millis(200))).expect("an option");
@@ -101,10 +101,10 @@ fn much_passes_in_both_directions_at_once() {
     let text: Vec<u8> = (0..4_000_000_u32).map(|number| number.to_le_bytes()[0]).collect();
     let (mut writer, written) = (stream.try_clone().unwrap(), text.clone());
     let writing = std::thread::spawn(move || writer.write_all(&written).unwrap());
-    let mut heard = vec![0; text.len()];
-    stream.read_exact(&mut heard).unwrap();
+    let mut received = vec![0; text.len()];
+    stream.read_exact(&mut received).unwrap();
     writing.join().unwrap();
-    assert!(heard == text, "bytes are lost or out of order");
+    assert!(received == text, "bytes are lost or out of order");
 }
 
 #[test]
@@ -145,7 +145,7 @@ fn a_stalled_connection_stays_open_and_loses_nothing() {
     proxy.stall(true);
     stream.write_all(b"are you there").unwrap();
     expect_silence(&mut stream);
-    assert_eq!(echo.heard(), "hello");
+    assert_eq!(echo.received(), "hello");
     proxy.stall(false);
     expect(&mut stream, "are you there");
 
@@ -170,8 +170,8 @@ fn a_delay_counts_both_ways() {
 
 #[test]
 fn a_connection_ends_when_nobody_is_behind_the_proxy() {
-    let nobody = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap();
-    expect_end(&mut connect(&Proxy::start(nobody)));
+    let closed = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap();
+    expect_end(&mut connect(&Proxy::start(closed)));
 }
 
 #[test]
@@ -196,7 +196,7 @@ fn an_answer_can_be_lost() {
         expect_end(&mut stream);
     }
     assert_eq!(proxy.cuts(), 2);
-    assert_eq!(echo.heard(), "x COMMIT yCOMMIT");
+    assert_eq!(echo.received(), "x COMMIT yCOMMIT");
     ask(&mut connect(&proxy), "COMMIT");
     assert_eq!(proxy.cuts(), 2, "it was armed twice");
 }
@@ -213,7 +213,7 @@ fn words_can_be_lost() {
         expect_end(&mut stream);
     }
     assert_eq!(proxy.cuts(), 2);
-    assert_eq!(echo.heard(), "x COMy ");
+    assert_eq!(echo.received(), "x COMy ");
     ask(&mut connect(&proxy), "COMMIT");
     assert_eq!(proxy.cuts(), 2, "it was armed twice");
 }
@@ -225,7 +225,7 @@ fn a_pattern_can_be_disarmed_while_connections_are_open() {
     let mut stream = connect(&proxy);
     ask(&mut stream, "hello");
     proxy.cut_before_client_bytes(b"COMMIT", 1);
-    proxy.disarm();
+    proxy.clear_cut_patterns();
     ask(&mut stream, "COMMIT");
     proxy.cut_before_client_bytes(b"COMMIT", 1);
     stream.write_all(b"COMMIT").unwrap();
@@ -233,15 +233,15 @@ fn a_pattern_can_be_disarmed_while_connections_are_open() {
     assert_eq!(proxy.cuts(), 1);
 }
 
-/// Inserts a row in a transaction through the proxy; says whether the client was told it is there.
+/// Inserts a row in a transaction through the proxy; returns whether the client got the commit's success.
 fn insert(proxy: &Proxy, database: &str, row: u32) -> bool {
     let mut client = Command::new("mariadb");
     client.args(["--no-defaults", "--protocol=tcp", "--host=127.0.0.1", "--user=root"]);
     client.arg(format!("--port={}", proxy.port())).args(["--skip-reconnect", database, "-e"]);
     client.arg(format!("BEGIN; INSERT INTO kept VALUES ({row}); COMMIT"));
     let output = client.output().expect("a client");
-    let complained = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success() || complained.contains("Lost connection"), "{complained}");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() || stderr.contains("Lost connection"), "{stderr}");
     output.status.success()
 }
 
@@ -257,10 +257,10 @@ fn a_commit_can_be_lost_on_either_way() {
     assert!(insert(&proxy, database, 1));
     proxy.cut_before_client_bytes(b"COMMIT", 1);
     assert!(!insert(&proxy, database, 2));
-    assert_eq!(rows(), "1", "the database has not heard of the commit");
+    assert_eq!(rows(), "1", "the database never received the commit");
     proxy.cut_after_client_bytes(b"COMMIT", 1);
     assert!(!insert(&proxy, database, 3));
-    assert_eq!(rows(), "1\n3", "the database has committed, though nobody was told");
+    assert_eq!(rows(), "1\n3", "the database has committed, though the client got no success");
     assert!(insert(&proxy, database, 4));
     assert_eq!(proxy.cuts(), 2);
 }

@@ -1,4 +1,4 @@
-//! The services that tests start for themselves: they are real, and they go when told.
+//! MariaDB and Redis as tests start them: real servers, which stop on demand and with the tests.
 
 use std::io::{BufRead, BufReader};
 use std::net::{Ipv4Addr, TcpStream};
@@ -6,23 +6,23 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use nexo_sim::{MariaDb, Redis, RedisCluster};
+use nexo_sim::{MariaDb, RedisCluster, RedisServer};
 
-/// Waits until it is so; only something broken takes this long.
-fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+/// Waits for a condition; only something broken takes longer.
+fn until(what: &str, mut condition: impl FnMut() -> bool) {
     let since = Instant::now();
-    while !is_so() {
+    while !condition() {
         assert!(since.elapsed() < Duration::from_mins(1), "{what} takes too long");
         std::thread::sleep(Duration::from_millis(20));
     }
 }
 
-/// Whether somebody listens on a port.
+/// Whether a server listens on a port.
 fn is_up(port: u16) -> bool {
     TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_ok()
 }
 
-/// What `redis-cli` says through the port.
+/// The output of `redis-cli` through the port.
 fn redis_cli(port: u16, options: &[&str]) -> Output {
     let mut client = Command::new("redis-cli");
     client.args(["-e", "-h", "127.0.0.1", "-p", &port.to_string()]).args(options).arg("PING");
@@ -88,7 +88,7 @@ fn mariadb_asks_for_a_password() {
 
 #[test]
 fn redis_forgets_when_told_and_when_it_ends() {
-    let mut redis = Redis::start();
+    let mut redis = RedisServer::start();
     let port = redis.port();
     assert_eq!(redis.url(), format!("redis://127.0.0.1:{port}/"));
     assert_eq!(redis.command(&["SET", "greeting", "hello"]), "OK");
@@ -106,7 +106,7 @@ fn redis_forgets_when_told_and_when_it_ends() {
 
 #[test]
 fn redis_keeps_what_it_holds_if_asked_to() {
-    let mut redis = Redis::start_with(&["--appendonly", "yes"]);
+    let mut redis = RedisServer::start_with(&["--appendonly", "yes"]);
     redis.command(&["SET", "greeting", "hello"]);
     redis.stop();
     assert!(!is_up(redis.port()), "it has stopped");
@@ -116,7 +116,7 @@ fn redis_keeps_what_it_holds_if_asked_to() {
 
 #[test]
 fn redis_asks_for_a_password() {
-    let redis = Redis::start_with(&["--requirepass", "secret"]);
+    let redis = RedisServer::start_with(&["--requirepass", "secret"]);
     assert_eq!(redis.url(), format!("redis://:secret@127.0.0.1:{}/", redis.port()));
     assert_eq!(redis.command(&["PING"]), "PONG");
     assert!(!redis_cli(redis.port(), &[]).status.success());
@@ -125,13 +125,13 @@ fn redis_asks_for_a_password() {
 
 #[test]
 fn redis_speaks_tls() {
-    let redis = Redis::start_tls();
+    let redis = RedisServer::start_tls();
     assert_eq!(redis.url(), format!("rediss://127.0.0.1:{}/", redis.port()));
     let ca = redis.ca_file();
     let ca = ca.to_str().expect("a readable path");
     let answer = redis_cli(redis.port(), &["--tls", "--cacert", ca]);
     assert_eq!(answer.stdout, b"PONG\n", "{answer:?}");
-    assert!(!redis_cli(redis.port(), &["--tls"]).status.success(), "nobody else vouches for it");
+    assert!(!redis_cli(redis.port(), &["--tls"]).status.success(), "no other authority signed it");
     assert!(!redis_cli(redis.port(), &[]).status.success(), "it speaks nothing else");
     let mut verify = Command::new("openssl");
     let server = Path::new(ca).with_file_name("server.pem");
@@ -175,12 +175,12 @@ fn a_redis_cluster_asks_for_a_password() {
     assert_eq!(cluster.command(&["SET", "greeting", "hello"]), "OK");
 }
 
-/// Runs itself again as somebody who starts services and then ends, one way or the other.
+/// Runs itself as a child process that starts services and then exits or is killed.
 #[test]
 fn no_service_outlives_the_tests() {
     const ENDING: &str = "NEXO_TEST_ENDING";
     if let Ok(ending) = std::env::var(ENDING) {
-        let (database, redis) = (MariaDb::shared(), Redis::start());
+        let (database, redis) = (MariaDb::shared(), RedisServer::start());
         let data = database.sql("", "SELECT @@datadir");
         let folder = redis.command(&["CONFIG", "GET", "dir"]).replace('\n', "=");
         eprintln!("{} {} {data} {folder}", database.port(), redis.port());
@@ -196,14 +196,14 @@ fn no_service_outlives_the_tests() {
         tests.args(["--exact", "no_service_outlives_the_tests", "--nocapture"]);
         tests.env(ENDING, ending).stdout(Stdio::null()).stderr(Stdio::piped());
         let mut tests = tests.spawn().expect("the same tests");
-        let mut said = String::new();
+        let mut line = String::new();
         let stderr = tests.stderr.take().expect("its errors");
-        BufReader::new(stderr).read_line(&mut said).expect("a line");
-        let words: Vec<&str> = said.split_whitespace().collect();
-        let [mariadb, redis, data, folder] = words[..] else { panic!("{ending}: {said}") };
+        BufReader::new(stderr).read_line(&mut line).expect("a line");
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let [mariadb, redis, data, folder] = words[..] else { panic!("{ending}: {line}") };
         let folder = folder.strip_prefix("dir=").expect("a folder");
         if ending == "kill" {
-            assert!(Path::new(data).exists() && Path::new(folder).exists(), "{said}");
+            assert!(Path::new(data).exists() && Path::new(folder).exists(), "{line}");
             tests.kill().expect("it can be killed");
         }
         tests.wait().expect("it ends");

@@ -9,17 +9,20 @@ use nexo_chat::ids::{
     ClientMsgId, ConversationId, GroupId, LoginId, MessageId, Millis, Platform, Seq, UserId,
 };
 use nexo_chat::membership::{
-    GroupAct, GroupFacts, GroupProfile, History, JoinCode, Joining, MemberProfileChange, NewGroup,
-    Role,
+    GroupAction, GroupFacts, GroupProfile, HistoryPolicy, JoinCode, JoinPolicy,
+    MemberProfileChange, NewGroup, Role,
 };
 use nexo_chat::model::{
-    Content, CursorKind, Draft, Hidden, Hiding, Login, Profile, Receive, ReplyTo, SettingsChange,
-    User,
+    Content, CursorKind, Draft, HiddenChange, HiddenMark, Login, Profile, Receive, ReplyTo,
+    SettingsChange, User,
 };
 use nexo_chat::policy::group::decide;
 use nexo_chat::policy::send::Permit;
 use nexo_chat::rules::GroupRules;
-use nexo_chat::store::{About, Asker, Store};
+use nexo_chat::store::{
+    AccountStore, Actor, ConversationStore, GroupFactsQuery, GroupStore, LoginStore, MessageStore,
+    Store,
+};
 use nexo_store::{Embedded, Options};
 
 #[tokio::main]
@@ -32,7 +35,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         store.create_user(account(id)).await?;
         store.create_login(login(id, u8::try_from(n)? + 1), 1, Millis(1000)).await?;
     }
-    store.rotate([1; 32], [11; 32], Millis(9_000_000), Millis(2000), 0).await?;
+    store.rotate_refresh_token([1; 32], [11; 32], Millis(9_000_000), Millis(2000), 0).await?;
     let second = UserId::clone(&bob);
     store.end_logins(&second, Box::new(|_| true)).await?;
     for n in 1..=10 {
@@ -40,12 +43,12 @@ async fn main() -> Result<(), Box<dyn Error>> {
         store.append(Permit::for_tests(), draft(sender, &alice, &bob, n)?).await?;
     }
     let conversation = ConversationId::private(&alice, &bob);
-    store.advance(&alice, &conversation, CursorKind::Delivered, Seq(10)).await?;
-    let hidden = Hidden { seq: Seq(10), since: Millis(0) };
+    store.advance_cursor(&alice, &conversation, CursorKind::Delivered, Seq(10)).await?;
+    let hidden = HiddenMark { seq: Seq(10), since: Millis(0) };
     let pinned = SettingsChange {
         pinned: Some(true),
         receive: Some(Receive::Silent),
-        hiding: Some(Hiding::Hide(hidden)),
+        hidden: Some(HiddenChange::Hide(hidden)),
         extra: Some("mine".into()),
     };
     store.update_settings(&alice, &conversation, pinned).await?;
@@ -55,15 +58,15 @@ async fn main() -> Result<(), Box<dyn Error>> {
     trim(&Path::new(&path).join("log"))
 }
 
-/// A group of both: a quiet message, a mute, and somebody who wants in.
+/// Creates a group of both: a message sent without read, a mute, and a join request.
 async fn group(store: &Embedded, alice: &UserId, bob: &UserId) -> Result<(), Box<dyn Error>> {
     let id = GroupId::parse("group")?;
     let new = NewGroup {
         profile: GroupProfile { name: "Sample".into(), group_type: 7, ..GroupProfile::default() },
-        joining: Joining::Approval,
-        history: History::Joined,
+        joining: JoinPolicy::Approval,
+        history: HistoryPolicy::Joined,
         members: vec![bob.clone()],
-        least: 1,
+        members_min: 1,
         code: JoinCode::random([1, 2, 3, 4, 5, 6, 7, 8]),
     };
     let profile = MemberProfileChange {
@@ -73,14 +76,14 @@ async fn group(store: &Embedded, alice: &UserId, bob: &UserId) -> Result<(), Box
     };
     let (carol, message) = (UserId::parse("carol")?, "let me in".to_owned());
     for (by, act) in [
-        (alice, GroupAct::Create(new)),
-        (alice, GroupAct::SetRole(bob.clone(), Role::Admin)),
-        (alice, GroupAct::Mute(bob.clone(), Millis(1_800_000_000_000))),
-        (bob, GroupAct::SetProfile(profile)),
-        (&carol, GroupAct::Join { message, inviter: None }),
+        (alice, GroupAction::Create(new)),
+        (alice, GroupAction::SetRole(bob.clone(), Role::Admin)),
+        (alice, GroupAction::Mute(bob.clone(), Millis(1_800_000_000_000))),
+        (bob, GroupAction::SetProfile(profile)),
+        (&carol, GroupAction::Join { message, inviter: None }),
     ] {
-        let asker = Asker { user: by.clone(), at: Millis(5000), origin: None };
-        let about = About { users: act.users().to_vec(), code: act.code().cloned() };
+        let asker = Actor { user: by.clone(), at: Millis(5000), origin: None };
+        let about = GroupFactsQuery { users: act.users().to_vec(), code: act.code().cloned() };
         let (group, by) = (id.clone(), by.clone());
         let decide = Box::new(move |facts: &GroupFacts| {
             decide(&GroupRules::default(), facts, &group, &by, &act, Millis(5000))
@@ -142,7 +145,7 @@ fn draft(sender: &UserId, a: &UserId, b: &UserId, n: u64) -> Result<Draft, Box<d
     })
 }
 
-/// The log is made longer in advance; the sample needs only what is written.
+/// Segments are preallocated; the sample needs only what was written.
 fn trim(log: &Path) -> Result<(), Box<dyn Error>> {
     for entry in fs::read_dir(log)? {
         let path = entry?.path();

@@ -1,16 +1,15 @@
-//! What the engine tells about itself.
+//! The metrics of an engine.
 
 use metrics::{Counter, Gauge, Histogram};
 
-/// Handles to the metrics, made once. A recorder must be there before the store is opened.
+/// Handles to the metrics, created once. A recorder must be installed before the store is opened.
 pub(crate) struct Meters {
-    /// Seconds from the first write of a batch taken until the batch was durable.
+    /// Seconds from taking the first write of a batch until the batch was durable.
     pub(crate) commit_seconds: Histogram,
     /// New messages per batch.
     pub(crate) batch_messages: Histogram,
-    /// Messages stored.
     pub(crate) saved: Counter,
-    /// Appends of what was stored before.
+    /// Appends that were duplicates.
     pub(crate) duplicates: Counter,
     /// Writes still waiting after the last batch was taken.
     pub(crate) queue: Gauge,

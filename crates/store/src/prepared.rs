@@ -1,9 +1,8 @@
-//! A message on its way into an engine.
+//! A draft with what is computed before the committer takes it.
 
 use nexo_chat::ids::{MessageId, UserId};
 use nexo_chat::model::{Draft, Fingerprint};
 
-/// A draft with what can be worked out before its turn comes.
 pub(crate) struct Prepared {
     pub(crate) draft: Draft,
     pub(crate) id: MessageId,
@@ -11,14 +10,14 @@ pub(crate) struct Prepared {
 }
 
 impl Prepared {
-    /// Hashes are worked out by the caller's thread: whoever decides has enough to do.
+    /// Hashes on the caller's thread: the committer is the bottleneck.
     pub(crate) fn new(draft: Draft) -> Self {
         let id = MessageId::of(&draft.sender, &draft.client_id);
         let fingerprint = draft.content.fingerprint(&draft.conversation);
         Self { draft, id, fingerprint }
     }
 
-    /// About how many bytes it will take.
+    /// About how many bytes the message takes in memory and on disk.
     pub(crate) fn bytes(&self) -> usize {
         let content = &self.draft.content;
         let extra = content.extra.iter().map(|(key, value)| key.len() + value.len());

@@ -1,5 +1,5 @@
-//! What moves from one engine to another is the same there: whatever is asked is answered as before,
-//! and whatever is done next has the same outcome.
+//! Data that is copied from one engine to another is the same there: every read has the same result
+//! as before, and every further write has the same outcome.
 
 #![allow(clippy::unwrap_used, reason = "only tests are here")]
 
@@ -13,7 +13,7 @@ use proptest::prelude::*;
 
 use nexo_chat::store::Store;
 use nexo_sim::MariaDb;
-use nexo_store::archive::{ArchiveError, Export, Import, Kind, Tally, copy, survey};
+use nexo_store::archive::{ArchiveError, Export, Import, ItemKind, Tally, copy, survey};
 use nexo_store::{Embedded, Memory, MySql, MySqlOptions, OpenError};
 
 use self::calls::everything::everything;
@@ -27,7 +27,7 @@ fn database() -> MySqlOptions {
     MySqlOptions::new(MariaDb::shared().fresh_database())
 }
 
-/// Copies, and finds in the target what was given.
+/// Copies a store, and checks that the target has what was exported.
 async fn moved(from: &dyn Export, to: &(impl Import + Export)) -> Tally {
     let given = copy(from, to, &mut |_| {}).await.unwrap();
     let found = survey(to, &mut |_| {}).await.unwrap();
@@ -36,7 +36,7 @@ async fn moved(from: &dyn Export, to: &(impl Import + Export)) -> Tally {
     given
 }
 
-/// A store in a folder, moved into a database and from there into another folder.
+/// A store in a folder, copied into a database and from there into another folder.
 struct Journey {
     folders: [tempfile::TempDir; 2],
     database: MySqlOptions,
@@ -50,7 +50,7 @@ impl Journey {
         }
     }
 
-    /// There and back; returns what was moved.
+    /// Copies there and back; returns the tally.
     async fn go(&self) -> Tally {
         let from = Embedded::open_to_read(self.folders[0].path(), &folder::options()).unwrap();
         let to = MySql::open_to_fill(&self.database).await.unwrap();
@@ -64,14 +64,14 @@ impl Journey {
         back
     }
 
-    /// All three, open.
+    /// Opens all three.
     async fn stores(&self) -> [Arc<dyn Store>; 3] {
         let database = MySql::open(&self.database).await.unwrap();
         [open(self.folders[0].path()), database, open(self.folders[1].path())]
     }
 }
 
-/// Does some things, moves, and compares what is there and what comes of other things.
+/// Makes some calls, copies, and compares reads and the outcomes of further calls.
 async fn check(before: Vec<Call>, after: Vec<Call>) -> Tally {
     let journey = Journey::new();
     let mut names = Names::default();
@@ -132,7 +132,7 @@ proptest! {
     }
 }
 
-/// Something of every kind.
+/// Calls that create an item of every kind.
 fn story() -> Vec<Call> {
     let group = |by, what, at| Call::Group { by, whom: (by + 1) % 4, what, at };
     let say = |from, to, client_id, at| Call::Append { from, to, client_id, text: 0, at };
@@ -145,10 +145,12 @@ fn story() -> Vec<Call> {
         Call::Rotate { hash: 0, now: 20 },
         Call::Rotate { hash: 1, now: 21 },
         group(0, 0, 5),                                   // created, by approval
-        group(2, 4, 6),                                   // somebody asks to come in
-        Call::Group { by: 0, whom: 1, what: 19, at: 60 }, // somebody is muted,
+        group(2, 4, 6),                                   // a user requests to join
+        Call::Group { by: 0, whom: 1, what: 19, at: 60 }, // a member is muted,
         group(1, 11, 7),                                  // and leaves
         Call::Choose { user: 0, a: 0, b: 1, pinned: Some(true), blocked: true },
+        // Chosen before the first message, which never comes.
+        Call::Choose { user: 2, a: 2, b: 3, pinned: Some(true), blocked: true },
     ];
     for client_id in 0..12 {
         calls.push(say(0, 1, client_id, 28 + u64::from(client_id)));
@@ -165,7 +167,7 @@ fn story() -> Vec<Call> {
 
 #[test]
 fn every_kind_of_thing_is_moved() {
-    // The same again: retries are duplicates, other contents conflicts, used tokens known.
+    // The same calls again: retries are duplicates, other contents conflicts, used tokens known.
     let mut after = story();
     let again = story().into_iter().map(|call| match call {
         Call::Append { from, to, client_id, at, .. } => {
@@ -176,7 +178,7 @@ fn every_kind_of_thing_is_moved() {
     });
     after.extend(again);
     let tally = run(check(story(), after));
-    for kind in Kind::ALL {
+    for kind in ItemKind::ALL {
         assert!(tally.count(kind) > 0, "{kind:?}");
     }
 }
@@ -191,7 +193,7 @@ fn cursors_that_only_the_log_knows_are_moved() {
         for call in says {
             make(&store, &call, &mut Names::default()).await;
         }
-        // What a crash would leave: its cursors are in memory and follow from the log.
+        // What a crash would leave: its cursors are in memory and are replayed from the log.
         folder::copy(running.path(), journey.folders[0].path());
         Box::pin(journey.go()).await;
         let expect = everything(&store).await;
@@ -216,7 +218,7 @@ fn a_folder_with_data_is_not_filled() {
         make(&store, &Call::CreateUser { user: 0, hash: 1 }, &mut Names::default()).await;
         drop(store);
         assert!(matches!(fill(), Err(ArchiveError::NotEmpty(what)) if what == "users"));
-        // It is none the worse for it.
+        // The server is unaffected.
         open(folder.path());
         let strange = tempfile::tempdir().unwrap();
         std::fs::write(strange.path().join("letter.txt"), "dear").unwrap();
@@ -257,7 +259,7 @@ fn a_database_in_use_is_left_alone() {
         assert!(matches!(read, Err(ArchiveError::InUse)));
         let fill = MySql::open_to_fill(&options).await;
         assert!(matches!(fill, Err(ArchiveError::InUse)));
-        // It can be told from one that is alive as soon as it goes.
+        // A server that closed is recognized at once.
         server.close().await.unwrap();
         let reading = MySql::open_to_read(&options).await.unwrap();
         let refused = MySql::open(&options).await.err().unwrap().to_string();
@@ -276,7 +278,7 @@ fn a_database_in_use_is_left_alone() {
 fn a_server_that_was_killed_counts_as_gone_after_a_while() {
     run(async {
         let options = database();
-        drop(MySql::open(&options).await.unwrap()); // without a word, as if killed
+        drop(MySql::open(&options).await.unwrap()); // without releasing its lease, as if killed
         let read = MySql::open_to_read(&options).await;
         assert!(matches!(read, Err(ArchiveError::InUse)));
         let name = options.url.rsplit('/').next().unwrap();

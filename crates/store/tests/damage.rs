@@ -1,4 +1,5 @@
-//! A damaged folder: reported, or without consequence. Never served as another history.
+//! A damaged folder is reported, or the damage has no effect. It is never served as another
+//! history.
 
 #![allow(clippy::unwrap_used, reason = "only tests are here")]
 
@@ -11,7 +12,9 @@ use std::sync::Arc;
 use nexo_chat::ids::{ClientMsgId, ConversationId, Millis, Seq, UserId};
 use nexo_chat::model::{Content, Draft, Message, Profile, ProfileChange, User};
 use nexo_chat::policy::send::Permit;
-use nexo_chat::store::{Limit, Order, Store, StoreError};
+use nexo_chat::store::{
+    AccountStore, ConversationStore, Limit, MessageStore, Order, Store, StoreError,
+};
 use nexo_store::embedded::FaultKind;
 use nexo_store::{Embedded, OpenError};
 
@@ -60,7 +63,7 @@ async fn look(store: &Arc<Embedded>) -> Result<Seen, StoreError> {
     Ok(seen)
 }
 
-/// A closed folder with tables as well as a log, and what it holds.
+/// Creates a closed folder with tables and a log, and returns its content.
 async fn sound_folder(messages: u64, bytes: usize) -> (tempfile::TempDir, Seen) {
     let folder = tempfile::tempdir().unwrap();
     let store = Embedded::open(folder.path(), &folder::options()).unwrap();
@@ -92,12 +95,12 @@ async fn sound_folder(messages: u64, bytes: usize) -> (tempfile::TempDir, Seen) 
     (folder, seen)
 }
 
-/// The oldest segment of the log.
+/// Returns the oldest segment of the log.
 fn log_of(folder: &Path) -> PathBuf {
     files(&folder.join("log")).remove(0)
 }
 
-/// Up to where there is anything in a file: the log is made longer in advance.
+/// Returns how much of a file is used: segments are preallocated.
 fn written(file: &Path) -> usize {
     fs::read(file).unwrap().iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1)
 }
@@ -119,7 +122,7 @@ enum Outcome {
     NoConsequence,
 }
 
-/// Changes a file of a copy and looks what comes of it.
+/// Changes a file of a copy and checks the outcome.
 async fn check(
     sound: &Path,
     seen: &Seen,
@@ -148,7 +151,7 @@ async fn check(
     }
 }
 
-/// A few places of a file, spread over it, first and last among them.
+/// Returns a few offsets spread over a file, including the first and the last.
 fn places(length: usize, count: usize) -> Vec<usize> {
     let last = length.saturating_sub(1);
     let mut places: Vec<_> = (0..count).map(|i| last * i / (count - 1)).collect();
@@ -226,7 +229,7 @@ async fn a_torn_write_that_nobody_was_told_of_is_forgiven() {
     assert_eq!(check(sound.path(), &seen, &log, torn).await, Outcome::NoConsequence);
 }
 
-/// Where a text is in a file.
+/// Returns the offset of a text in a file.
 fn place_of(text: &str, file: &Path) -> usize {
     let bytes = fs::read(file).unwrap();
     bytes.windows(text.len()).position(|window| window == text.as_bytes()).unwrap()

@@ -1,4 +1,4 @@
-//! The embedded engine keeps the contract.
+//! Runs the conformance cases on the embedded engine.
 
 mod folder;
 

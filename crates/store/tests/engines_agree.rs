@@ -35,7 +35,7 @@ async fn check(calls: Vec<Call>) {
     recount(&store).await;
 }
 
-/// Unread is what a recount from scratch finds, and the cursors keep to the window.
+/// Checks that unread is what a recount finds, and that the cursors are within the window.
 async fn recount(store: &Arc<dyn Store>) {
     for who in (0..PEOPLE.len()).map(user) {
         for standing in store.standings(&who, None, usize::MAX).await.unwrap() {

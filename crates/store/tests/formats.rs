@@ -12,7 +12,7 @@ use nexo_chat::ids::{
     ClientMsgId, ConversationId, GroupId, LoginId, MessageId, Millis, Seq, UserId,
 };
 use nexo_chat::membership::Role;
-use nexo_chat::model::{Content, Cursors, Draft, Hidden, Receive, ReplyTo, Settings, User};
+use nexo_chat::model::{Content, Cursors, Draft, HiddenMark, Receive, ReplyTo, Settings, User};
 use nexo_chat::policy::send::Permit;
 use nexo_chat::store::{Appended, Limit, Order, Store};
 use nexo_store::Embedded;
@@ -21,14 +21,14 @@ fn copy_of(version: &str) -> tempfile::TempDir {
     let sample = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(version);
     let target = tempfile::tempdir().unwrap();
     folder::copy(&sample, target.path());
-    // Git keeps no empty folders: put the ones back that the tree had.
+    // Git stores no empty folders: create those that the tree had.
     for keyspace in fs::read_dir(target.path().join("trees")).unwrap() {
         fs::create_dir_all(keyspace.unwrap().path().join("tables")).unwrap();
     }
     target
 }
 
-/// A sample has a change more since members say how they want to be seen.
+/// Samples since format 2 have one more change: a member set a profile within the group.
 async fn check_group(store: &Arc<dyn Store>, alice: &UserId, bob: &UserId, is_new: bool) {
     let id = GroupId::parse("group").unwrap();
     let group = store.group(&id).await.unwrap().unwrap();
@@ -60,7 +60,8 @@ async fn format_2_opens() {
 async fn check(version: &str, is_new: bool) {
     let folder = copy_of(version);
     let store: Arc<dyn Store> = Embedded::open(folder.path(), &folder::options()).unwrap();
-    // An older program does not open it any more: from now on new records are in it.
+    // Raised at open, since new records are written from now on: an older program refuses the
+    // folder.
     let format = fs::read_to_string(folder.path().join("FORMAT")).unwrap();
     assert_eq!(format, "nexo store format 2\n");
     let (alice, bob) = (UserId::parse("alice").unwrap(), UserId::parse("bob").unwrap());
@@ -87,7 +88,7 @@ async fn check(version: &str, is_new: bool) {
     assert_eq!(standing.cursors, Cursors { delivered: Seq(10), read: Seq(9) });
     let mut chosen = Settings { pinned: true, receive: Receive::Silent, ..Settings::default() };
     if is_new {
-        chosen.hidden = Some(Hidden { seq: Seq(10), since: Millis(0) });
+        chosen.hidden = Some(HiddenMark { seq: Seq(10), since: Millis(0) });
         chosen.extra = "mine".into();
     }
     assert_eq!(standing.settings, chosen);
@@ -95,15 +96,15 @@ async fn check(version: &str, is_new: bool) {
     let account = store.user(&bob).await.unwrap().unwrap();
     assert_eq!((&*account.profile.nickname, &*account.profile.avatar), ("BOB", "picture"));
     assert_eq!(account.updated_at, account.created_at, "that was not kept then");
-    // Who holds which folded id was not kept either, and is now.
-    assert_eq!(store.holder(&bob.folded()).await.unwrap(), Some(bob.clone()));
+    // The index of folded ids did not exist either, and was built.
+    assert_eq!(store.user_by_folded_id(&bob.folded()).await.unwrap(), Some(bob.clone()));
     let impostor = User { id: UserId::parse("B0b").unwrap(), ..User::clone(&account) };
     assert!(!store.create_user(impostor).await.unwrap());
     let login = store.login(LoginId([1; 16])).await.unwrap().unwrap();
     assert_eq!((login.refresh_hash, login.generation), ([11; 32], 1));
     assert!(store.login(LoginId([2; 16])).await.unwrap().unwrap().ended);
 
-    // A retry of what was stored then is still a retry, and new messages follow.
+    // A retry of a stored message is still a duplicate, and new messages follow.
     let draft = |n: u64| Draft {
         conversation: conversation.clone(),
         sender: alice.clone(),

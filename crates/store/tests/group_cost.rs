@@ -1,4 +1,4 @@
-//! A message into a group of a hundred thousand costs what one into a group of ten costs.
+//! A message in a group of a hundred thousand members writes as much as one in a group of ten.
 
 #![allow(clippy::unwrap_used, reason = "only tests are here")]
 
@@ -8,13 +8,13 @@ use std::time::{Duration, Instant};
 
 use nexo_chat::ids::{ClientMsgId, GroupId, Millis, UserId};
 use nexo_chat::membership::{
-    GroupAct, GroupFacts, GroupProfile, History, JoinCode, Joining, NewGroup,
+    GroupAction, GroupFacts, GroupProfile, HistoryPolicy, JoinCode, JoinPolicy, NewGroup,
 };
 use nexo_chat::model::{Content, Draft};
 use nexo_chat::policy::group::decide;
 use nexo_chat::policy::send::Permit;
 use nexo_chat::rules::GroupRules;
-use nexo_chat::store::{About, Appended, Asker, Store};
+use nexo_chat::store::{Actor, Appended, GroupFactsQuery, Store};
 use nexo_store::{Embedded, Options};
 
 const NOW: Millis = Millis(1_700_000_000_000);
@@ -24,10 +24,10 @@ fn user(n: usize) -> UserId {
     UserId::parse(&format!("user-{n:06}")).unwrap()
 }
 
-async fn act(store: &Arc<dyn Store>, group: &str, by: usize, act: GroupAct) -> Duration {
+async fn act(store: &Arc<dyn Store>, group: &str, by: usize, act: GroupAction) -> Duration {
     let (id, by) = (GroupId::parse(group).unwrap(), user(by));
-    let asker = Asker { user: by.clone(), at: NOW, origin: None };
-    let about = About { users: act.users().to_vec(), code: act.code().cloned() };
+    let asker = Actor { user: by.clone(), at: NOW, origin: None };
+    let about = GroupFactsQuery { users: act.users().to_vec(), code: act.code().cloned() };
     let (rules, of) = (GroupRules { members_max: 200_000, ..GroupRules::default() }, id.clone());
     let decide = move |facts: &GroupFacts| decide(&rules, facts, &of, &by, &act, NOW);
     let since = Instant::now();
@@ -40,16 +40,16 @@ async fn gather(store: &Arc<dyn Store>, group: &str, count: usize) -> Duration {
     code[..5].copy_from_slice(group.as_bytes());
     let new = NewGroup {
         profile: GroupProfile { name: "Cost".into(), ..GroupProfile::default() },
-        joining: Joining::Open,
-        history: History::Joined,
+        joining: JoinPolicy::Open,
+        history: HistoryPolicy::Joined,
         members: (0..count).map(user).collect(),
-        least: count,
+        members_min: count,
         code: JoinCode::random(code),
     };
-    act(store, group, 0, GroupAct::Create(new)).await
+    act(store, group, 0, GroupAction::Create(new)).await
 }
 
-/// Says so many things one after the other, each durable before the next.
+/// Sends messages one after the other, each durable before the next.
 async fn say(store: &Arc<dyn Store>, group: &str, from: u64) -> Duration {
     let since = Instant::now();
     for n in from..from + SENDS {
@@ -77,7 +77,7 @@ struct Written {
     bytes: u64,
 }
 
-/// A part of the log, as `embedded/segment.rs` and `embedded/batch.rs` describe it.
+/// A part of the log, laid out as in `embedded/segment.rs` and `embedded/batch.rs`.
 struct Log<'a>(&'a [u8]);
 
 impl Log<'_> {
@@ -93,7 +93,7 @@ impl Log<'_> {
         Self(skipped)
     }
 
-    /// The next entry: its number, its records and its bytes.
+    /// Returns the next entry: its number, its records and its bytes.
     fn next(&mut self) -> Option<(u64, u64, u64)> {
         let before = self.0.len();
         if !self.0.starts_with(b"entr") {
@@ -101,14 +101,14 @@ impl Log<'_> {
         }
         self.skip(4);
         let (length, number) = (u32::from_be_bytes(self.take()), u64::from_be_bytes(self.take()));
-        self.skip(8 + 8); // what was synced, the checksum
+        self.skip(8 + 8); // synced, checksum
         let mut payload = self.skip(length);
-        payload.skip(8); // what is covered
+        payload.skip(8); // covered
         let sent = u32::from_be_bytes(payload.take());
         payload.skip(sent);
         let mut records = 0;
         while !payload.0.is_empty() {
-            payload.skip(1); // the keyspace
+            payload.skip(1); // keyspace
             let key = u16::from_be_bytes(payload.take());
             let value = u32::from_be_bytes(payload.take()).saturating_sub(1);
             payload.skip(u32::from(key) + value);
@@ -118,13 +118,13 @@ impl Log<'_> {
     }
 }
 
-/// What was written after an entry of this number, and the number of the last one.
+/// Returns what was written after an entry, and the number of the last one.
 fn written(folder: &Path, after: u64) -> (Written, u64) {
     let (mut written, mut last) = (Written::default(), after);
     for entry in std::fs::read_dir(folder.join("log")).unwrap() {
         let bytes = std::fs::read(entry.unwrap().path()).unwrap();
         let mut log = Log(&bytes);
-        log.skip(36); // the header
+        log.skip(36); // header
         while let Some((number, records, bytes)) = log.next() {
             if number > after {
                 written.batches += 1;
@@ -140,7 +140,7 @@ fn written(folder: &Path, after: u64) -> (Written, u64) {
 #[tokio::test]
 async fn a_send_costs_the_same_in_a_group_of_ten_and_of_a_hundred_thousand() {
     let folder = tempfile::tempdir().unwrap();
-    // Cursors are written behind by the clock; here only sends are to be counted.
+    // Cursors are written behind by the clock; only sends are to be counted here.
     let options = Options { cursors_every: Duration::from_hours(1), ..Options::default() };
     let store: Arc<dyn Store> = Embedded::open(folder.path(), &options).unwrap();
     let small = gather(&store, "small", 10).await;
@@ -167,11 +167,11 @@ async fn a_send_costs_the_same_in_a_group_of_ten_and_of_a_hundred_thousand() {
     assert!(took[1] < took[0] * 3 + Duration::from_millis(500), "{each:?}");
 
     let join =
-        act(&store, "large", 100_001, GroupAct::Join { message: String::new(), inviter: None })
+        act(&store, "large", 100_001, GroupAction::Join { message: String::new(), inviter: None })
             .await;
-    let kick = act(&store, "large", 0, GroupAct::Kick(user(77))).await;
-    let leave = act(&store, "large", 78, GroupAct::Leave).await;
-    let end = act(&store, "large", 0, GroupAct::Dissolve).await;
+    let kick = act(&store, "large", 0, GroupAction::Kick(user(77))).await;
+    let leave = act(&store, "large", 78, GroupAction::Leave).await;
+    let end = act(&store, "large", 0, GroupAction::Dissolve).await;
     eprintln!("in the large group: join {join:?}, kick {kick:?}, leave {leave:?}, end {end:?}");
     let (cost, _) = written(folder.path(), last);
     assert!(cost.records < 40, "nobody else is written to: {cost:?}");

@@ -1,4 +1,4 @@
-//! What a batch does to a member is never seen half done.
+//! The changes of a batch to a member are never seen half done.
 
 #![allow(clippy::unwrap_used, reason = "only tests are here")]
 
@@ -9,35 +9,35 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use nexo_chat::ids::{Millis, Seq};
-use nexo_chat::membership::GroupAct;
+use nexo_chat::membership::GroupAction;
 use nexo_chat::model::{CursorKind, Standing};
 use nexo_chat::store::{Appended, Store};
 use nexo_store::Embedded;
 
-use story::{Ear, act, conversation, create, person, say};
+use story::{EventRecorder, act, conversation, create, person, say};
 
-/// Somebody comes and goes within one batch, or goes and comes back, with much said in between,
-/// while they look all the time.
+/// A user joins and leaves within one batch, or leaves and joins again, with many messages in
+/// between, while another task reads their standing all the time.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn who_comes_and_goes_at_once_sees_no_more_than_their_windows() {
     let folder = tempfile::tempdir().unwrap();
     let store: Arc<dyn Store> = Embedded::open(folder.path(), &folder::options()).unwrap();
-    let ear = Arc::new(Ear::default());
-    store.on_commit(Arc::clone(&ear) as _);
+    let recorder = Arc::new(EventRecorder::default());
+    store.set_commit_listener(Arc::clone(&recorder) as _);
     create(&store, person(0)).await;
     let is_over = Arc::new(AtomicBool::new(false));
     let looking: Vec<_> =
         (0..3).map(|_| tokio::spawn(look_on(Arc::clone(&store), Arc::clone(&is_over)))).collect();
     let (owner, max) = (person(0), person(1));
-    let join = || GroupAct::Join { message: String::new(), inviter: None };
-    let kick = || GroupAct::Kick(person(1));
+    let join = || GroupAction::Join { message: String::new(), inviter: None };
+    let kick = || GroupAction::Kick(person(1));
     for round in 0..300_u64 {
         let at = Millis(1_000_000 + round);
         let talk = |part: &str| -> Vec<_> {
             let ids = (0..8).map(|n| format!("{round}-{part}{n}"));
             ids.map(|id| say(&store, &owner, &id, at, true)).collect()
         };
-        // All of it waits before any of it is awaited: most of it becomes one batch.
+        // All calls are made before any is awaited: most of them become one batch.
         let mut moves = vec![act(&store, &max, join(), at)];
         let mut said = talk("a");
         moves.push(act(&store, &owner, kick(), at));
@@ -45,7 +45,7 @@ async fn who_comes_and_goes_at_once_sees_no_more_than_their_windows() {
         if round % 2 == 0 {
             moves.push(act(&store, &max, join(), at));
             said.extend(talk("c"));
-            moves.push(act(&store, &max, GroupAct::Leave, at));
+            moves.push(act(&store, &max, GroupAction::Leave, at));
         }
         for done in moves {
             done.await.unwrap().unwrap();
@@ -55,16 +55,16 @@ async fn who_comes_and_goes_at_once_sees_no_more_than_their_windows() {
         }
     }
     is_over.store(true, Ordering::SeqCst);
-    let told = ear.story();
+    let history = recorder.story();
     for seen in looking {
         for standing in seen.await.unwrap() {
-            told.check_moment(&max, &standing);
+            history.check_moment(&max, &standing);
         }
     }
-    told.check(&store, [owner, max].into_iter()).await;
+    history.check(&store, [owner, max].into_iter()).await;
 }
 
-/// Looks without pause, and says now and then that everything came.
+/// Reads the standing without pause, and acknowledges everything now and then.
 async fn look_on(store: Arc<dyn Store>, is_over: Arc<AtomicBool>) -> Vec<Standing> {
     let mut seen: Vec<Standing> = Vec::new();
     while !is_over.load(Ordering::SeqCst) {
@@ -74,7 +74,7 @@ async fn look_on(store: Arc<dyn Store>, is_over: Arc<AtomicBool>) -> Vec<Standin
             seen.extend(standing.filter(|_| is_news));
         }
         let (me, end) = (person(1), Seq(u64::MAX));
-        store.advance(&me, &conversation(), CursorKind::Delivered, end).await.unwrap();
+        store.advance_cursor(&me, &conversation(), CursorKind::Delivered, end).await.unwrap();
         tokio::task::yield_now().await;
     }
     seen

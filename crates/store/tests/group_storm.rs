@@ -1,5 +1,5 @@
-//! Fifty people come, go, are put out and speak at once. Whatever order that takes, it is the one
-//! order that everybody's window follows: at every moment, in the end, and in the folder.
+//! Fifty users join, leave, are kicked and send at once. Whatever order the store gives these,
+//! every member's window follows it: at every moment, at the end, and after a restart.
 
 #![allow(clippy::unwrap_used, reason = "only tests are here")]
 
@@ -10,41 +10,41 @@ use std::sync::Arc;
 
 use nexo_chat::Reason;
 use nexo_chat::ids::{Millis, Seq, UserId};
-use nexo_chat::membership::GroupAct;
+use nexo_chat::membership::GroupAction;
 use nexo_chat::model::{CursorKind, Standing};
 use nexo_chat::store::{Appended, Limit, Order, Store};
 use nexo_store::{Embedded, Memory};
 
-use story::{Ear, Story, act, conversation, create, group_id, person, say};
+use story::{EventRecorder, Story, act, conversation, create, group_id, person, say};
 
 const PEOPLE: usize = 50;
 const STEPS: usize = 16;
 
-/// The same choices for the same start; what order they take is for the machine to choose.
-struct Dice(u64);
+/// Repeatable choices by seed; the order in which they take effect is up to the scheduler.
+struct SeededRng(u64);
 
-impl Dice {
+impl SeededRng {
     fn below(&mut self, bound: u64) -> u64 {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
         (self.0 >> 33) % bound
     }
 }
 
-/// The two sides of a person, each a task of its own.
+/// What the two tasks of a user do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Side {
-    /// Comes and goes; the owner puts others out.
+    /// Joins and leaves; the owner kicks others.
     Moves,
-    /// Speaks, acknowledges, and looks where they stand.
+    /// Sends, acknowledges, and reads the standing.
     Talks,
 }
 
-/// Somebody in the storm, and every place they found themselves at.
+/// A user in the storm, and every standing they read.
 struct Live {
     store: Arc<dyn Store>,
     who: usize,
     side: Side,
-    dice: Dice,
+    rng: SeededRng,
     seen: Vec<Standing>,
 }
 
@@ -64,23 +64,23 @@ impl Live {
     }
 
     async fn go(&mut self, at: Millis) {
-        let whom = person(1 + usize::try_from(self.dice.below(PEOPLE as u64 - 1)).unwrap());
-        let what = match self.dice.below(8) {
-            _ if self.who == 0 => GroupAct::Kick(whom),
-            0 => GroupAct::Kick(whom), // which is refused
-            1 | 2 => GroupAct::Leave,
-            _ => GroupAct::Join { message: String::new(), inviter: None },
+        let whom = person(1 + usize::try_from(self.rng.below(PEOPLE as u64 - 1)).unwrap());
+        let what = match self.rng.below(8) {
+            _ if self.who == 0 => GroupAction::Kick(whom),
+            0 => GroupAction::Kick(whom), // refused
+            1 | 2 => GroupAction::Leave,
+            _ => GroupAction::Join { message: String::new(), inviter: None },
         };
         let done = act(&self.store, &person(self.who), what.clone(), at).await.unwrap();
         let refusals: &[Reason] = match what {
-            GroupAct::Kick(_) => &[
+            GroupAction::Kick(_) => &[
                 Reason::TargetNotMember,
                 Reason::NotGroupAdmin,
                 Reason::TargetIsSelf,
                 Reason::NotGroupMember,
                 Reason::MemberNotActive,
             ],
-            GroupAct::Leave => &[Reason::NotGroupMember, Reason::MemberNotActive],
+            GroupAction::Leave => &[Reason::NotGroupMember, Reason::MemberNotActive],
             _ => &[Reason::AlreadyMember],
         };
         let is_known = done.as_ref().err().is_none_or(|reason| refusals.contains(reason));
@@ -88,22 +88,22 @@ impl Live {
     }
 
     async fn say(&mut self, at: Millis) {
-        let marks_read = self.dice.below(2) == 0;
+        let marks_read = self.rng.below(2) == 0;
         let said =
             say(&self.store, &person(self.who), &at.0.to_string(), at, marks_read).await.unwrap();
         let refused = [Reason::NotGroupMember, Reason::MemberNotActive].map(Appended::Refused);
         assert!(matches!(said, Appended::Stored(_)) || refused.contains(&said), "{said:?}");
     }
 
-    /// Looks many times, and says now and then that everything came, whatever that is by then.
+    /// Reads the standing many times, and acknowledges everything now and then.
     async fn look(&mut self) {
         let (me, place) = (person(self.who), conversation());
-        let to = if self.dice.below(2) == 0 { u64::MAX } else { self.dice.below(400) };
+        let to = if self.rng.below(2) == 0 { u64::MAX } else { self.rng.below(400) };
         let kinds = [CursorKind::Read, CursorKind::Delivered];
-        let kind = kinds[usize::try_from(self.dice.below(2)).unwrap()];
-        for n in 0..self.dice.below(300) {
+        let kind = kinds[usize::try_from(self.rng.below(2)).unwrap()];
+        for n in 0..self.rng.below(300) {
             if n % 16 == 7 {
-                self.store.advance(&me, &place, kind, Seq(to)).await.unwrap();
+                self.store.advance_cursor(&me, &place, kind, Seq(to)).await.unwrap();
             }
             let standing = self.store.standing(&me, &place).await.unwrap();
             let is_news = standing.as_ref() != self.seen.last();
@@ -112,16 +112,17 @@ impl Live {
     }
 }
 
-/// Lets the storm pass over a store; returns what became durable, and what each saw meanwhile.
+/// Runs the storm on a store; returns the committed events, and the standings each user read
+/// meanwhile.
 async fn storm(store: &Arc<dyn Store>, start: u64) -> (Story, Vec<(UserId, Vec<Standing>)>) {
-    let ear = Arc::new(Ear::default());
-    store.on_commit(Arc::clone(&ear) as _);
+    let recorder = Arc::new(EventRecorder::default());
+    store.set_commit_listener(Arc::clone(&recorder) as _);
     create(store, person(0)).await;
     let mut tasks = Vec::new();
     for who in 0..PEOPLE {
         for side in [Side::Moves, Side::Talks] {
-            let dice = Dice(start << 32 | (2 * who + side as usize) as u64);
-            let live = Live { store: Arc::clone(store), who, side, dice, seen: Vec::new() };
+            let rng = SeededRng(start << 32 | (2 * who + side as usize) as u64);
+            let live = Live { store: Arc::clone(store), who, side, rng, seen: Vec::new() };
             tasks.push((person(who), tokio::spawn(live.through())));
         }
     }
@@ -129,7 +130,7 @@ async fn storm(store: &Arc<dyn Store>, start: u64) -> (Story, Vec<(UserId, Vec<S
     for (who, task) in tasks {
         seen.push((who, task.await.unwrap()));
     }
-    (ear.story(), seen)
+    (recorder.story(), seen)
 }
 
 async fn standings(store: &Arc<dyn Store>) -> Vec<(UserId, Option<Standing>)> {
@@ -141,11 +142,11 @@ async fn standings(store: &Arc<dyn Store>) -> Vec<(UserId, Option<Standing>)> {
     all
 }
 
-/// The reference engine, told the same in the same order, knows the same; only cursors may be
-/// further here, since acknowledgements take no place in the order.
-async fn stand_as_in_memory(store: &Arc<dyn Store>, told: &Story) {
+/// Replays the history on the reference engine and compares; only cursors may be further here, since
+/// acknowledgements have no place in the order.
+async fn stand_as_in_memory(store: &Arc<dyn Store>, history: &Story) {
     let reference: Arc<dyn Store> = Memory::new();
-    told.tell(&reference).await;
+    history.replay(&reference).await;
     let (ours, theirs) = (standings(store).await, standings(&reference).await);
     for ((who, ours), (_, theirs)) in ours.into_iter().zip(theirs) {
         let (Some(ours), Some(theirs)) = (&ours, &theirs) else {
@@ -173,9 +174,9 @@ async fn check_the_end(start: u64) {
     let (folder, crashed) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let open = |path| Embedded::open(path, &folder::options()).unwrap();
     let store: Arc<dyn Store> = open(folder.path());
-    let (told, _) = storm(&store, start).await;
-    told.check(&store, (0..PEOPLE).map(person)).await;
-    stand_as_in_memory(&store, &told).await;
+    let (history, _) = storm(&store, start).await;
+    history.check(&store, (0..PEOPLE).map(person)).await;
+    stand_as_in_memory(&store, &history).await;
     folder::copy(folder.path(), crashed.path());
     let before = standings(&store).await;
     store.close().await.unwrap();
@@ -183,18 +184,18 @@ async fn check_the_end(start: u64) {
     let store: Arc<dyn Store> = open(folder.path());
     assert_eq!(standings(&store).await, before, "after a stop");
     let store: Arc<dyn Store> = open(crashed.path());
-    told.check(&store, (0..PEOPLE).map(person)).await;
-    stand_as_in_memory(&store, &told).await;
+    history.check(&store, (0..PEOPLE).map(person)).await;
+    stand_as_in_memory(&store, &history).await;
 }
 
-/// Whatever somebody saw of their own place in the middle of it was so at some time.
+/// Checks that every standing that was read in the middle was true at some time.
 async fn check_every_moment(start: u64) {
     let folder = tempfile::tempdir().unwrap();
     let store: Arc<dyn Store> = Embedded::open(folder.path(), &folder::options()).unwrap();
-    let (told, seen) = storm(&store, start).await;
+    let (history, seen) = storm(&store, start).await;
     for (who, seen) in &seen {
         for standing in seen {
-            told.check_moment(who, standing);
+            history.check_moment(who, standing);
         }
     }
 }

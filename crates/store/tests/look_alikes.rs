@@ -1,5 +1,5 @@
-//! Accounts from before ids were folded: all of them stay, and of those that look alike the oldest
-//! holds the folded id.
+//! Accounts from before ids were folded: all of them stay, and of those that fold to the same id
+//! the oldest holds it.
 
 #![allow(clippy::unwrap_used, reason = "only tests are here")]
 
@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use nexo_chat::ids::{Millis, UserId};
 use nexo_chat::model::{Profile, User};
-use nexo_chat::store::Store;
+use nexo_chat::store::{AccountStore, Store};
 use nexo_sim::MariaDb;
 use nexo_store::archive::{Import, Item};
 use nexo_store::{Embedded, MySql, MySqlOptions};
@@ -30,7 +30,7 @@ fn account(id: &str, created_at: u64) -> User {
     }
 }
 
-/// Look-alikes, the oldest in the middle, and somebody on their own.
+/// Accounts that look alike, the oldest in the middle, and one that is unlike the others.
 fn old() -> Vec<User> {
     vec![account("B0B", 3), account("Bob", 1), account("bob", 2), account("carol", 9)]
 }
@@ -39,8 +39,11 @@ async fn check(store: &dyn Store) {
     for account in old() {
         assert_eq!(store.user(&account.id).await.unwrap().as_deref(), Some(&account));
     }
-    assert_eq!(store.holder(&user("b0b").folded()).await.unwrap(), Some(user("Bob")));
-    assert_eq!(store.holder(&user("Carol").folded()).await.unwrap(), Some(user("carol")));
+    assert_eq!(store.user_by_folded_id(&user("b0b").folded()).await.unwrap(), Some(user("Bob")));
+    assert_eq!(
+        store.user_by_folded_id(&user("Carol").folded()).await.unwrap(),
+        Some(user("carol"))
+    );
     for alike in ["boB", "Caro1"] {
         assert!(!store.create_user(account(alike, 10)).await.unwrap(), "{alike}");
     }
@@ -61,7 +64,7 @@ fn open(path: &Path) -> Arc<Embedded> {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_filled_folder_has_them_all() {
     let folder = tempfile::tempdir().unwrap();
-    // Also where a server had been started on it before, while it was empty.
+    // Also if a server was started on the folder before, while it was empty.
     open(folder.path()).close().await.unwrap();
     let store = Embedded::open_to_fill(folder.path(), &folder::options()).unwrap();
     fill(&*store).await;
@@ -75,7 +78,7 @@ async fn a_folder_that_lost_the_keyspace_gets_it_again() {
     let store = Embedded::open_to_fill(folder.path(), &folder::options()).unwrap();
     fill(&*store).await;
     drop(store);
-    // As in a folder of the first format, which has none.
+    // As in a folder of the first format, which has no index.
     std::fs::remove_dir_all(folder.path().join("trees/folded")).unwrap();
     check(&*open(folder.path())).await;
 }
@@ -99,7 +102,7 @@ async fn a_database_of_an_earlier_version_gets_them() {
     let store = MySql::open(&options).await.unwrap();
     check(&*store).await;
     store.close().await.unwrap();
-    // A start that was cut short after a column was added goes on.
+    // A start that was interrupted after it added a column continues.
     let cut = "DELETE FROM schema_versions WHERE version > 3 AND step > 1;";
     MariaDb::shared().sql(url.rsplit('/').next().unwrap(), cut);
     let store = MySql::open(&options).await.unwrap();

@@ -1,4 +1,4 @@
-//! The reference engine keeps the contract.
+//! Runs the conformance cases on the reference engine.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! A mini-im database as it was before it had `msg_seq`, taken over: conversations are counted from
-//! 1, cursors are where they were, and nothing that is odd stops it.
+//! Imports a mini-im database as it was before `msg_seq`: conversations are numbered from 1,
+//! cursors are converted, and no odd row stops the import.
 
 #![allow(clippy::unwrap_used, reason = "only tests are here")]
 
@@ -8,29 +8,29 @@ mod folder;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
-use nexo_chat::clock::Dice;
+use nexo_chat::clock::Rng;
 use nexo_chat::ids::{ClientMsgId, ConversationId, GroupId, Millis, Seq, UserId};
-use nexo_chat::membership::{History, JoinCode, Joining, Role};
+use nexo_chat::membership::{HistoryPolicy, JoinCode, JoinPolicy, Role};
 use nexo_chat::model::{Content, ContentKind, Cursors, Draft, Message, Receive};
 use nexo_chat::policy::send::Permit;
 use nexo_chat::store::{Appended, Limit, Order, Store};
 use nexo_sim::MariaDb;
-use nexo_store::archive::{ArchiveError, Import, Kind, copy, survey};
-use nexo_store::mini_im::{MiniIm, MiniImOptions, Note, Report, UserIds};
+use nexo_store::archive::{ArchiveError, Import, ItemKind, copy, survey};
+use nexo_store::mini_im::{ImportNote, ImportReport, MiniIm, MiniImOptions, UserIds};
 use nexo_store::{Embedded, MySql, MySqlOptions};
 
-/// The tables of mini-im, with what came before `msg_seq`.
+/// The tables of mini-im before `msg_seq`.
 const TABLES: &str = include_str!("fixtures/mini_im/tables.sql");
-/// A few rows of everything, and of everything that can be odd.
+/// A few rows of everything, including everything that can be odd.
 const ROWS: &str = include_str!("fixtures/mini_im/rows.sql");
 
 const NOW: Millis = Millis(1_800_000_000_000);
 
-/// Counts, which is as good as chance here.
+/// A deterministic source of random bytes.
 #[derive(Default)]
 struct Counting(AtomicU8);
 
-impl Dice for Counting {
+impl Rng for Counting {
     fn fill(&self, bytes: &mut [u8]) {
         bytes.fill(self.0.fetch_add(1, Ordering::Relaxed));
     }
@@ -43,12 +43,12 @@ fn options(url: &str, user_ids: UserIds) -> MiniImOptions {
         user_ids,
         unusable_password: "nobody's".into(),
         is_usable: |hash| hash.starts_with("$argon2"),
-        dice: Arc::new(Counting::default()),
+        rng: Arc::new(Counting::default()),
         now: NOW,
     }
 }
 
-/// A database with these rows; returns where it is.
+/// Creates a database with these rows; returns its URL.
 fn old(rows: &str) -> String {
     let url = MariaDb::shared().fresh_database();
     let name = url.rsplit('/').next().unwrap();
@@ -56,8 +56,11 @@ fn old(rows: &str) -> String {
     url
 }
 
-/// Takes it over into a folder, and finds it there.
-async fn taken_over(url: &str, user_ids: UserIds) -> (Arc<dyn Store>, Report, tempfile::TempDir) {
+/// Imports it into a folder, and checks that the folder has it.
+async fn taken_over(
+    url: &str,
+    user_ids: UserIds,
+) -> (Arc<dyn Store>, ImportReport, tempfile::TempDir) {
     let folder = tempfile::tempdir().unwrap();
     let from = MiniIm::open(options(url, user_ids)).await.unwrap();
     let to = Embedded::open_to_fill(folder.path(), &folder::options()).unwrap();
@@ -84,7 +87,7 @@ async fn chats_are_counted_from_one_and_cursors_led_over() {
     let (store, report, _folder) = taken_over(&old(ROWS), UserIds::Number).await;
     let chat = ConversationId::private(&user("101"), &user("102"));
     let said = messages(&store, &chat).await;
-    // 5003 is by somebody else, and 5008 is of the row with the two the other way round.
+    // 5003 is by a user outside the chat, and 5008 is of the row with the two users swapped.
     let bodies: Vec<&[u8]> = said.iter().map(|message| &message.content.body[..]).collect();
     assert_eq!(bodies, ["hi".as_bytes(), b"hello", b"", "再见".as_bytes(), b"twice", b"twice"]);
     assert!(said.iter().zip(1..).all(|(message, seq)| message.seq == Seq(seq)));
@@ -94,18 +97,21 @@ async fn chats_are_counted_from_one_and_cursors_led_over() {
     let recall = said[2].recalled.as_ref().unwrap();
     assert_eq!((recall.by.as_str(), recall.at), ("101", Millis(1_704_067_260_000)));
 
-    // 101 had read up to 5002, which is 2, and spoke last at 4; 102 had got 5004, which is 3.
+    // 101 had read up to 5002, which is 2, and sent last at 4; 102 had received 5004, which is 3.
     let stands = store.standing(&user("101"), &chat).await.unwrap().unwrap();
     assert_eq!(stands.cursors, Cursors { delivered: Seq(4), read: Seq(4) });
     assert_eq!((stands.unread(), stands.settings.receive), (2, Receive::Silent));
     let stands = store.standing(&user("102"), &chat).await.unwrap().unwrap();
     assert_eq!(stands.cursors, Cursors { delivered: Seq(3), read: Seq(6) });
     assert_eq!((stands.max_seq, stands.settings.receive), (Seq(6), Receive::Normal));
-    assert_eq!((report.count(Note::SenderOutside), report.count(Note::EmptyChat)), (1, 1));
-    assert_eq!((report.count(Note::NotTwo), report.count(Note::Silent)), (1, 1));
-    assert_eq!(report.count(Note::ClientId), 3);
+    assert_eq!(
+        (report.count(ImportNote::SenderOutside), report.count(ImportNote::EmptyChat)),
+        (1, 1)
+    );
+    assert_eq!((report.count(ImportNote::NotTwo), report.count(ImportNote::Silent)), (1, 1));
+    assert_eq!(report.count(ImportNote::ClientId), 3);
 
-    // A retry is a duplicate, other content a conflict, and what is new comes next.
+    // A retry is a duplicate, other content a conflict, and a new message comes next.
     let draft = |client_id: &str, text: &str| Draft {
         conversation: chat.clone(),
         sender: user("101"),
@@ -135,12 +141,12 @@ async fn groups_keep_their_people() {
     assert_eq!(roles, [Role::Owner, Role::Admin, Role::Member]);
     assert_eq!((&*group.profile.name, &*group.profile.avatar), ("朋友", "http://a/g.png"));
     assert_eq!((group.members, group.requests), (3, 1));
-    assert_eq!((group.joining, group.history), (Joining::Approval, History::All));
+    assert_eq!((group.joining, group.history), (JoinPolicy::Approval, HistoryPolicy::All));
     assert_eq!(group.code, JoinCode::parse("ABCD2345").unwrap());
     assert_eq!(store.group_by_code(&group.code).await.unwrap(), Some(id.clone()));
     let wishes = store.join_requests(&id, None, 9).await.unwrap();
     assert_eq!((wishes[0].user.as_str(), &*wishes[0].message), ("104", "again"));
-    assert_eq!(report.count(Note::NoRequest), 2);
+    assert_eq!(report.count(ImportNote::NoRequest), 2);
 
     let said = messages(&store, &id.conversation()).await;
     let seqs: Vec<(u64, &str)> = said.iter().map(|it| (it.seq.0, it.sender.as_str())).collect();
@@ -160,13 +166,19 @@ async fn groups_keep_their_people() {
     let stands = store.standing(&user("103"), &id.conversation()).await.unwrap().unwrap();
     assert_eq!((stands.cursors.read, stands.unread()), (Seq(2), 2));
 
-    // One without an owner has one now, and one without anybody is gone.
+    // A group without an owner got one, and a group without members was left out.
     let orphan = store.group(&GroupId::parse("901").unwrap()).await.unwrap().unwrap();
     assert_eq!((orphan.owner.as_str(), orphan.members), ("103", 2));
-    assert_eq!((report.count(Note::NewOwner), report.count(Note::NewCode)), (1, 1));
+    assert_eq!((report.count(ImportNote::NewOwner), report.count(ImportNote::NewCode)), (1, 1));
     assert!(store.group(&GroupId::parse("902").unwrap()).await.unwrap().is_none());
-    assert_eq!((report.count(Note::EmptyGroup), report.count(Note::NoConversation)), (1, 2));
-    assert_eq!((report.count(Note::UnknownKind), report.count(Note::UnknownMention)), (1, 1));
+    assert_eq!(
+        (report.count(ImportNote::EmptyGroup), report.count(ImportNote::NoConversation)),
+        (1, 2)
+    );
+    assert_eq!(
+        (report.count(ImportNote::UnknownKind), report.count(ImportNote::UnknownMention)),
+        (1, 1)
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -185,8 +197,11 @@ async fn accounts_keep_their_names_and_what_passwords_can_be_kept() {
     assert_eq!(account("102").await.password_hash, "$argon2id$kept");
     assert_eq!(account("104").await.password_hash, "nobody's", "switched off");
     assert_eq!(account("666").await.profile.nickname, "666", "only known by what they said");
-    assert_eq!((report.count(Note::NoPassword), report.count(Note::SwitchedOff)), (2, 1));
-    assert_eq!((report.count(Note::MadeUp), report.count(Note::UserRenamed)), (1, 0));
+    assert_eq!(
+        (report.count(ImportNote::NoPassword), report.count(ImportNote::SwitchedOff)),
+        (2, 1)
+    );
+    assert_eq!((report.count(ImportNote::MadeUp), report.count(ImportNote::UserRenamed)), (1, 0));
     assert_eq!(report.tables(), [("t_friend_relation".to_owned(), 2)]);
 }
 
@@ -198,7 +213,7 @@ async fn accounts_may_be_called_by_their_names() {
     {
         assert_eq!(store.user(&user(id)).await.unwrap().unwrap().profile.nickname, nickname);
     }
-    assert_eq!(report.count(Note::UserRenamed), 3);
+    assert_eq!(report.count(ImportNote::UserRenamed), 3);
     let chat = ConversationId::private(&user("alice"), &user("b-ob"));
     assert_eq!(messages(&store, &chat).await.len(), 6);
 }
@@ -223,7 +238,7 @@ async fn the_oldest_tables_do_too_and_into_a_database() {
     let given = copy(&from, &*to, &mut |_| {}).await.unwrap();
     let found = survey(&*to, &mut |_| {}).await.unwrap();
     assert_eq!(given.differences(&found), Vec::<String>::new());
-    assert_eq!(given.count(Kind::Message), 2500);
+    assert_eq!(given.count(ItemKind::Message), 2500);
     to.finish().await.unwrap();
     to.close().await.unwrap();
     let twice = MySql::open_to_fill(&target).await;

@@ -1,4 +1,4 @@
-//! The MySQL engine keeps the contract, on a real MariaDB.
+//! Runs the conformance cases on the MySQL engine, with a real MariaDB.
 
 mod database;
 

@@ -1,5 +1,5 @@
-//! The network between us and the database fails in every way it can, under load. Whatever was
-//! answered is there, once, at its place; what was not is settled by asking again.
+//! The network between the store and the database fails in every way it can, under load. Every
+//! answered message is stored once, with its seq; an unanswered one is settled by retrying.
 
 #![allow(clippy::unwrap_used, reason = "only tests are here")]
 
@@ -8,15 +8,18 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use nexo_chat::event::Event;
 use nexo_chat::ids::{ClientMsgId, ConversationId, GroupId, MessageId, Millis, Seq, UserId};
 use nexo_chat::membership::{
-    GroupAct, GroupFacts, GroupProfile, History, JoinCode, Joining, NewGroup,
+    GroupAction, GroupFacts, GroupProfile, HistoryPolicy, JoinCode, JoinPolicy, NewGroup,
 };
-use nexo_chat::model::{Content, CursorKind, Draft, Kept};
+use nexo_chat::model::{Content, CursorKind, Draft};
 use nexo_chat::policy::group::decide;
 use nexo_chat::policy::send::Permit;
 use nexo_chat::rules::GroupRules;
-use nexo_chat::store::{About, Appended, Asker, Committed, Limit, Order, Store, StoreError};
+use nexo_chat::store::{
+    Actor, Appended, CommitListener, GroupFactsQuery, Limit, Order, Store, StoreError,
+};
 use nexo_sim::{MariaDb, Proxy};
 use nexo_store::{MySql, MySqlOptions};
 
@@ -28,7 +31,7 @@ fn user(id: &str) -> UserId {
 
 fn draft(sender: usize, number: usize) -> Draft {
     let sender = user(&format!("s{sender}"));
-    // Half of them meet in one conversation.
+    // Half of them share one conversation.
     let other = user(if number.is_multiple_of(2) { "all" } else { "some" });
     Draft {
         conversation: ConversationId::private(&sender, &other),
@@ -42,16 +45,16 @@ fn draft(sender: usize, number: usize) -> Draft {
     }
 }
 
-/// What was told of durable messages.
+/// Records the seqs of committed messages.
 #[derive(Default)]
-struct Told(Mutex<HashMap<MessageId, Vec<Seq>>>);
+struct CommittedSeqs(Mutex<HashMap<MessageId, Vec<Seq>>>);
 
-impl Committed for Told {
-    fn committed(&self, batch: &[Kept]) {
-        let mut told = self.0.lock().unwrap();
+impl CommitListener for CommittedSeqs {
+    fn on_committed(&self, batch: &[Event]) {
+        let mut committed = self.0.lock().unwrap();
         for kept in batch {
-            if let Kept::Message { message, .. } = kept {
-                told.entry(message.id).or_default().push(message.seq);
+            if let Event::Message { message, .. } = kept {
+                committed.entry(message.id).or_default().push(message.seq);
             }
         }
     }
@@ -63,7 +66,7 @@ async fn open(url: String) -> Arc<dyn Store> {
     MySql::open(&options).await.unwrap()
 }
 
-/// Sends until it is time, each message until it is answered; returns what was answered.
+/// Sends until the deadline, each message until it is answered; returns what was answered.
 async fn send(store: Arc<dyn Store>, sender: usize, until: Instant) -> Vec<(MessageId, Seq)> {
     let mut saved = Vec::new();
     for number in 0.. {
@@ -85,7 +88,7 @@ async fn send(store: Arc<dyn Store>, sender: usize, until: Instant) -> Vec<(Mess
     saved
 }
 
-/// Everybody sends while `trouble` does its worst; then what the database holds is compared.
+/// All senders send while `trouble` runs; then compares what the database has.
 async fn under_load(
     port: u16,
     database: &str,
@@ -93,8 +96,8 @@ async fn under_load(
     trouble: impl FnOnce() + Send + 'static,
 ) {
     let store = open(format!("mysql://root@127.0.0.1:{port}/{database}")).await;
-    let told = Arc::new(Told::default());
-    store.on_commit(Arc::clone(&told) as Arc<dyn Committed>);
+    let committed = Arc::new(CommittedSeqs::default());
+    store.set_commit_listener(Arc::clone(&committed) as Arc<dyn CommitListener>);
     let until = Instant::now() + Duration::from_secs(3);
     let senders: Vec<_> =
         (0..SENDERS).map(|it| tokio::spawn(send(Arc::clone(&store), it, until))).collect();
@@ -121,11 +124,11 @@ async fn under_load(
         }
     }
     assert_eq!(saved, there, "what was answered is what is there");
-    let told = told.0.lock().unwrap();
+    let committed = committed.0.lock().unwrap();
     for (id, seq) in &there {
-        let heard = told.get(id).cloned().unwrap_or_default();
-        assert!(heard.iter().all(|it| it == seq), "told at its place");
-        assert!(!heard.is_empty(), "told of");
+        let seqs = committed.get(id).cloned().unwrap_or_default();
+        assert!(seqs.iter().all(|it| it == seq), "announced with its seq");
+        assert!(!seqs.is_empty(), "announced");
     }
     eprintln!("{} messages", there.len());
 }
@@ -146,7 +149,7 @@ async fn the_answer_to_a_commit_is_lost() {
             proxy.cut_after_client_bytes(b"\x03COMMIT", 1);
             std::thread::sleep(Duration::from_millis(80));
         }
-        proxy.disarm();
+        proxy.clear_cut_patterns();
         assert!(proxy.cuts() > 10, "{} cuts", proxy.cuts());
         std::thread::sleep(Duration::from_secs(1));
         std::mem::forget(proxy); // it ends with the process: the senders still need it
@@ -163,7 +166,7 @@ async fn a_commit_never_arrives() {
             proxy.cut_before_client_bytes(b"\x03COMMIT", 1);
             std::thread::sleep(Duration::from_millis(80));
         }
-        proxy.disarm();
+        proxy.clear_cut_patterns();
         assert!(proxy.cuts() > 10, "{} cuts", proxy.cuts());
         std::thread::sleep(Duration::from_secs(1));
         std::mem::forget(proxy);
@@ -240,7 +243,8 @@ async fn an_absent_database_is_told_soon_and_forgotten_when_it_is_back() {
     assert!(matches!(saved, Appended::Stored(it) if it.seq == Seq(1)), "refused is not stored");
 }
 
-/// Somebody died in the middle of a transaction and holds a conversation: only that one waits.
+/// A node died in the middle of a transaction and holds the lock of a conversation: only that
+/// conversation waits.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_locked_conversation_stops_no_other() {
     let url = MariaDb::shared().fresh_database();
@@ -269,16 +273,16 @@ async fn a_locked_conversation_stops_no_other() {
     assert!(matches!(again, Appended::Stored(it) if it.seq == Seq(2)), "and free again");
 }
 
-/// A decision about a group is never half done, and what was answered holds.
+/// A decision about a group is never half done, and answers hold.
 #[tokio::test(flavor = "multi_thread")]
 async fn groups_and_cursors_survive_lost_commits() {
     let (proxy, name, direct) = through_proxy();
     let store = open(format!("mysql://root@127.0.0.1:{}/{name}", proxy.port())).await;
     let (id, owner) = (GroupId::parse("team").unwrap(), user("owner"));
-    let act = |act: GroupAct, by: UserId| {
+    let act = |act: GroupAction, by: UserId| {
         let now = Millis(1_700_000_000_000);
-        let asker = Asker { user: by.clone(), at: now, origin: None };
-        let about = About { users: act.users().to_vec(), code: act.code().cloned() };
+        let asker = Actor { user: by.clone(), at: now, origin: None };
+        let about = GroupFactsQuery { users: act.users().to_vec(), code: act.code().cloned() };
         let group = id.clone();
         let deciding =
             move |facts: &GroupFacts| decide(&GroupRules::default(), facts, &group, &by, &act, now);
@@ -286,13 +290,13 @@ async fn groups_and_cursors_survive_lost_commits() {
     };
     let new = NewGroup {
         profile: GroupProfile { name: "Team".into(), ..GroupProfile::default() },
-        joining: Joining::Open,
-        history: History::All,
+        joining: JoinPolicy::Open,
+        history: HistoryPolicy::All,
         members: Vec::new(),
-        least: 1,
+        members_min: 1,
         code: JoinCode::random([3; 8]),
     };
-    act(GroupAct::Create(new), owner).await.unwrap().unwrap();
+    act(GroupAction::Create(new), owner).await.unwrap().unwrap();
     let mut joined = Vec::new();
     for number in 0..40 {
         if number % 2 == 0 {
@@ -301,13 +305,13 @@ async fn groups_and_cursors_survive_lost_commits() {
             proxy.cut_before_client_bytes(b"\x03COMMIT", 1);
         }
         let comer = user(&format!("u{number}"));
-        let joins = GroupAct::Join { message: String::new(), inviter: None };
+        let joins = GroupAction::Join { message: String::new(), inviter: None };
         match act(joins, comer.clone()).await {
             Ok(Ok(_)) => joined.push(comer),
             Ok(Err(reason)) => panic!("{reason}"),
             Err(error) => eprintln!("{comer}: {error}"),
         }
-        proxy.disarm();
+        proxy.clear_cut_patterns();
     }
     assert!(proxy.cuts() >= 40, "{} cuts", proxy.cuts());
     assert!(joined.len() >= 38, "{} of 40 joined", joined.len());
@@ -327,7 +331,8 @@ async fn groups_and_cursors_survive_lost_commits() {
     let (reader, conversation) = (user("all"), sent.conversation.clone());
     store.append(Permit::for_tests(), sent).await.unwrap();
     proxy.cut_after_client_bytes(b"\x03COMMIT", 1);
-    let moved = store.advance(&reader, &conversation, CursorKind::Read, Seq(1)).await.unwrap();
+    let moved =
+        store.advance_cursor(&reader, &conversation, CursorKind::Read, Seq(1)).await.unwrap();
     assert_eq!(moved.unwrap().after.read, Seq(1));
     let standing = direct.standing(&reader, &conversation).await.unwrap().unwrap();
     assert_eq!(standing.cursors.read, Seq(1));

@@ -1,4 +1,4 @@
-//! Two nodes on one database: whichever of them is asked, there is one order and one outcome.
+//! Two nodes on one database: there is one order and one outcome, whichever node is called.
 
 #![allow(clippy::unwrap_used, reason = "only tests are here")]
 
@@ -10,13 +10,13 @@ use std::sync::Arc;
 use nexo_chat::Reason;
 use nexo_chat::ids::{ClientMsgId, ConversationId, GroupId, Millis, Seq, UserId};
 use nexo_chat::membership::{
-    GroupAct, GroupFacts, GroupProfile, History, JoinCode, Joining, NewGroup,
+    GroupAction, GroupFacts, GroupProfile, HistoryPolicy, JoinCode, JoinPolicy, NewGroup,
 };
 use nexo_chat::model::{Content, CursorKind, Draft};
 use nexo_chat::policy::group::decide;
 use nexo_chat::policy::send::Permit;
 use nexo_chat::rules::GroupRules;
-use nexo_chat::store::{About, Appended, Asker, Limit, Order, Store};
+use nexo_chat::store::{Actor, Appended, GroupFactsQuery, Limit, Order, Store};
 use nexo_store::conformance::Opener;
 
 const NOW: Millis = Millis(1_700_000_000_000);
@@ -47,10 +47,15 @@ async fn append(store: &Arc<dyn Store>, draft: Draft) -> Appended {
     store.append(Permit::for_tests(), draft).await.unwrap()
 }
 
-async fn act(store: &Arc<dyn Store>, by: &str, id: &GroupId, act: GroupAct) -> Result<(), Reason> {
+async fn act(
+    store: &Arc<dyn Store>,
+    by: &str,
+    id: &GroupId,
+    act: GroupAction,
+) -> Result<(), Reason> {
     let (by, group) = (user(by), id.clone());
-    let asker = Asker { user: by.clone(), at: NOW, origin: None };
-    let about = About { users: act.users().to_vec(), code: act.code().cloned() };
+    let asker = Actor { user: by.clone(), at: NOW, origin: None };
+    let about = GroupFactsQuery { users: act.users().to_vec(), code: act.code().cloned() };
     let rules = GroupRules::default();
     let deciding = move |facts: &GroupFacts| decide(&rules, facts, &group, &by, &act, NOW);
     store.change_group(id, asker, about, Box::new(deciding)).await.unwrap().map(drop)
@@ -60,13 +65,13 @@ async fn team(store: &Arc<dyn Store>, people: &[&str]) -> GroupId {
     let id = GroupId::parse("team").unwrap();
     let new = NewGroup {
         profile: GroupProfile { name: "Team".into(), ..GroupProfile::default() },
-        joining: Joining::Open,
-        history: History::Joined,
+        joining: JoinPolicy::Open,
+        history: HistoryPolicy::Joined,
         members: people[1..].iter().map(|id| user(id)).collect(),
-        least: 1,
+        members_min: 1,
         code: JoinCode::random([3; 8]),
     };
-    act(store, people[0], &id, GroupAct::Create(new)).await.unwrap();
+    act(store, people[0], &id, GroupAction::Create(new)).await.unwrap();
     id
 }
 
@@ -77,7 +82,7 @@ async fn sends_through_both_are_dense_and_stored_once() {
     let tasks: Vec<_> = (0..200)
         .map(|i| {
             let (node, conversation) = (Arc::clone(&nodes[i % 2]), conversation.clone());
-            // Every client id goes through both.
+            // Every client id is sent through both nodes.
             tokio::spawn(async move {
                 let from = if i / 2 % 2 == 0 { "a" } else { "b" };
                 append(&node, draft(&conversation, from, &format!("c{}", i / 2), "text")).await
@@ -113,7 +118,7 @@ async fn a_retry_elsewhere_is_a_duplicate_whatever_happened_since() {
     let Appended::Stored(first) = append(&one, draft(&here, "bob", "c1", "text")).await else {
         panic!("not stored");
     };
-    act(&one, "olga", &id, GroupAct::Kick(user("bob"))).await.unwrap();
+    act(&one, "olga", &id, GroupAction::Kick(user("bob"))).await.unwrap();
     assert_eq!(append(&other, draft(&here, "bob", "c1", "text")).await, Appended::Duplicate(first));
     assert_eq!(append(&other, draft(&here, "bob", "c1", "another")).await, Appended::Conflict);
     let there = ConversationId::private(&user("bob"), &user("olga"));
@@ -165,12 +170,12 @@ async fn a_kick_and_sends_agree_on_their_order() {
             })
         };
         tokio::time::sleep(std::time::Duration::from_millis(15)).await;
-        act(&one, "olga", &id, GroupAct::Kick(user("bob"))).await.unwrap();
+        act(&one, "olga", &id, GroupAction::Kick(user("bob"))).await.unwrap();
         let last = sending.await.unwrap();
         let standing = one.standing(&user("bob"), &id.conversation()).await.unwrap().unwrap();
         assert!(standing.window.end.unwrap().seq >= last, "{standing:?} {last}");
         assert_eq!(standing.unread(), 0);
-        act(&other, "bob", &id, GroupAct::Join { message: String::new(), inviter: None })
+        act(&other, "bob", &id, GroupAction::Join { message: String::new(), inviter: None })
             .await
             .unwrap();
     }
@@ -189,7 +194,7 @@ async fn cursors_moved_through_both_only_go_forward() {
             let conversation = conversation.clone();
             tokio::spawn(async move {
                 let kind = if seq % 3 == 0 { CursorKind::Read } else { CursorKind::Delivered };
-                let moved = node.advance(&user("b"), &conversation, kind, Seq(seq)).await;
+                let moved = node.advance_cursor(&user("b"), &conversation, kind, Seq(seq)).await;
                 let moved = moved.unwrap().unwrap();
                 assert!(moved.after.delivered >= moved.before.delivered.max(Seq(seq)));
                 assert!(moved.after.read >= moved.before.read);

@@ -1,24 +1,25 @@
-//! Tables of an earlier version are brought up to the newest one, also by a start that is interrupted.
+//! Tables of an earlier version are migrated to the newest one, also by a start that is
+//! interrupted.
 
 #![allow(clippy::unwrap_used, reason = "only tests are here")]
 
 use std::sync::Arc;
 
 use nexo_chat::ids::{ClientMsgId, ConversationId, Millis, Seq, UserId};
-use nexo_chat::model::{Content, Draft, Hidden, Hiding, Settings, SettingsChange};
+use nexo_chat::model::{Content, Draft, HiddenChange, HiddenMark, Settings, SettingsChange};
 use nexo_chat::policy::send::Permit;
-use nexo_chat::store::Store;
+use nexo_chat::store::{ConversationStore, MessageStore, Store};
 use nexo_sim::MariaDb;
 use nexo_store::{MySql, MySqlOptions};
 
-/// The tables as version 2 had them.
+/// Turns the tables back to version 2.
 const BACK_TO_2: &str = "\
     ALTER TABLE members DROP COLUMN hidden_seq, DROP COLUMN hidden_since, DROP COLUMN extra; \
     ALTER TABLE chat_groups DROP COLUMN group_type; \
     ALTER TABLE group_members DROP COLUMN nickname, DROP COLUMN avatar, DROP COLUMN extra; \
     DELETE FROM schema_versions WHERE version > 2";
 
-/// As if the last statement had been done and the start had ended before it was noted.
+/// As if the start had ended after the last statement, before it was recorded.
 const NOT_NOTED: &str = "DELETE FROM schema_versions WHERE version > 2";
 
 async fn open(url: &str) -> Arc<MySql> {
@@ -46,7 +47,7 @@ async fn older_tables_are_brought_up_to_date_and_keep_what_they_have() {
     let pin = SettingsChange { pinned: Some(true), ..SettingsChange::default() };
     store.update_settings(&bob, &conversation, pin).await.unwrap();
     store.close().await.unwrap();
-    let hidden = Hidden { seq: Seq(1), since: Millis(0) };
+    let hidden = HiddenMark { seq: Seq(1), since: Millis(0) };
     let mut expect = Settings { pinned: true, ..Settings::default() };
     for undo in [BACK_TO_2, NOT_NOTED] {
         MariaDb::shared().sql(database, undo);
@@ -54,7 +55,7 @@ async fn older_tables_are_brought_up_to_date_and_keep_what_they_have() {
         let standing = store.standing(&bob, &conversation).await.unwrap().unwrap();
         assert_eq!((standing.unread(), standing.settings), (1, expect.clone()));
         let hide = SettingsChange {
-            hiding: Some(Hiding::Hide(hidden)),
+            hidden: Some(HiddenChange::Hide(hidden)),
             extra: Some("mine".into()),
             ..SettingsChange::default()
         };

@@ -1,4 +1,4 @@
-//! When the engine says no: at open, when the disk fails, when too much waits.
+//! When the engine refuses: at open, when the disk fails, when too many writes wait.
 
 #![allow(clippy::unwrap_used, reason = "only tests are here")]
 
@@ -8,11 +8,15 @@ use std::fs;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use nexo_chat::event::Event;
 use nexo_chat::ids::{ClientMsgId, ConversationId, Millis, Seq, UserId};
 use nexo_chat::invariants;
-use nexo_chat::model::{Content, CursorKind, Draft, Kept, Profile, User};
+use nexo_chat::model::{Content, CursorKind, Draft, Profile, User};
 use nexo_chat::policy::send::Permit;
-use nexo_chat::store::{Appended, Committed, Limit, Order, Store, StoreError, Stored};
+use nexo_chat::store::{
+    AccountStore, Appended, CommitListener, ConversationStore, Limit, MessageStore, Order, Store,
+    StoreError, StoreFuture,
+};
 use nexo_store::embedded::FaultKind;
 use nexo_store::{Embedded, OpenError, Options};
 
@@ -20,7 +24,7 @@ fn pair() -> ConversationId {
     ConversationId::parse("si_alice_bob").unwrap()
 }
 
-fn append(store: &Arc<Embedded>, n: u64) -> Stored<'static, Appended> {
+fn append(store: &Arc<Embedded>, n: u64) -> StoreFuture<'static, Appended> {
     let draft = Draft {
         conversation: pair(),
         sender: UserId::parse("alice").unwrap(),
@@ -168,15 +172,15 @@ async fn a_disk_without_room_refuses_and_stops_nothing() {
     let bob = UserId::parse("bob").unwrap();
     options.faults.set(FaultKind::NoRoom);
     // A cursor that moves meanwhile is written when there is room.
-    store.advance(&bob, &pair(), CursorKind::Read, Seq(1)).await.unwrap().unwrap();
+    store.advance_cursor(&bob, &pair(), CursorKind::Read, Seq(1)).await.unwrap().unwrap();
     tokio::time::sleep(Duration::from_millis(50)).await;
     let answers: Vec<_> = (2..5).map(|n| append(&store, n)).collect();
     for answer in answers {
         assert!(matches!(answer.await, Err(StoreError::Unavailable(_))));
     }
-    let told = store.health().unwrap_err();
-    assert!(matches!(&told, StoreError::Unavailable(_)), "{told}");
-    assert!(told.to_string().contains("disk is full"), "{told}");
+    let error = store.health().unwrap_err();
+    assert!(matches!(&error, StoreError::Unavailable(_)), "{error}");
+    assert!(error.to_string().contains("disk is full"), "{error}");
     assert_eq!(history(&store).await, [Seq(1)], "what is durable can be read");
     options.faults.set(FaultKind::None);
     for n in 2..5 {
@@ -193,11 +197,11 @@ async fn a_disk_without_room_refuses_and_stops_nothing() {
     assert_eq!(standing.cursors.read, Seq(1), "the cursor was written");
 }
 
-/// Holds the announcements up.
+/// A listener that blocks announcements.
 struct Gate(Arc<Mutex<()>>);
 
-impl Committed for Gate {
-    fn committed(&self, _batch: &[Kept]) {
+impl CommitListener for Gate {
+    fn on_committed(&self, _batch: &[Event]) {
         drop(self.0.lock().unwrap());
     }
 }
@@ -208,7 +212,7 @@ async fn a_full_queue_refuses_at_once_and_leaves_no_hole() {
     let options = Options { queue_max: 4, ..folder::options() };
     let store = Embedded::open(folder.path(), &options).unwrap();
     let gate = Arc::new(Mutex::new(()));
-    store.on_commit(Arc::new(Gate(Arc::clone(&gate))));
+    store.set_commit_listener(Arc::new(Gate(Arc::clone(&gate))));
     let mut answers = Vec::new();
     {
         let _closed = gate.lock().unwrap();
@@ -227,6 +231,6 @@ async fn a_full_queue_refuses_at_once_and_leaves_no_hole() {
     assert!(refused > 0, "the queue never filled");
     let history = history(&store).await;
     assert_eq!(history.len(), stored);
-    assert!(invariants::dense(history));
+    assert!(invariants::is_dense(history));
     store.health().unwrap();
 }

@@ -1,4 +1,4 @@
-//! What the trees write out behind the log: nothing is forgotten on the way, and the log is let go.
+//! Flushing behind the log: nothing is lost, and the log is retired.
 
 #![allow(clippy::unwrap_used, reason = "only tests are here")]
 
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use nexo_chat::ids::{ClientMsgId, ConversationId, Millis, Seq, UserId};
 use nexo_chat::model::{Content, Draft};
 use nexo_chat::policy::send::Permit;
-use nexo_chat::store::{Appended, Limit, Order, Store};
+use nexo_chat::store::{Appended, Limit, MessageStore, Order};
 use nexo_store::{Embedded, Options};
 
 const PEERS: u64 = 5;
@@ -39,7 +39,7 @@ async fn send(store: &Arc<Embedded>, n: u64) -> Appended {
     store.append(Permit::for_tests(), draft(n)).await.unwrap()
 }
 
-/// Everything up to here is where it was put, and its id is known.
+/// Checks that every message up to here can be read, and its id is known.
 async fn check(store: &Arc<Embedded>, sent: u64) {
     for n in (0..sent).step_by(7) {
         match send(store, n).await {

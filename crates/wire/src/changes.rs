@@ -1,4 +1,4 @@
-//! What happened to something stored, in the words that frames and HTTP share.
+//! A conversation change as wire fields. Every dialect and HTTP render the same `ChangeFields`.
 
 use std::sync::Arc;
 
@@ -8,44 +8,50 @@ use nexo_chat::model::{Change, ChangeKind};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::{shapes, words};
+use crate::{enum_values, field_schemas};
 
-/// A change taken apart: its word, and whatever that kind of change speaks of.
+/// A change taken apart: its kind as a word, and the fields that this kind has.
 #[derive(Default)]
-pub(crate) struct Told<'a> {
-    pub(crate) word: &'static str,
-    /// The message that was taken back.
-    pub(crate) message: Option<MessageId>,
-    /// The place of that message.
-    pub(crate) seq: Option<Seq>,
-    /// Those who came.
+pub(crate) struct ChangeFields<'a> {
+    pub(crate) kind: &'static str,
+    pub(crate) recall: Option<RecallFields<'a>>,
+    /// The members who joined.
     pub(crate) users: Option<&'a [UserId]>,
-    /// The first message they see.
+    /// The first message that they see.
     pub(crate) from: Option<Seq>,
-    /// The one person it happened to.
+    /// The member whom the change is about.
     pub(crate) user: Option<&'a UserId>,
     pub(crate) role: Option<Role>,
     pub(crate) muted_until: Option<Millis>,
     pub(crate) on: Option<bool>,
-    pub(crate) group: Option<Updated>,
-    pub(crate) member: Option<MemberUpdated>,
+    pub(crate) group: Option<GroupUpdate>,
+    pub(crate) member: Option<MemberUpdate>,
 }
 
-impl<'a> Told<'a> {
-    fn plain(word: &'static str) -> Self {
-        Self { word, ..Self::default() }
+/// The recalled message.
+#[derive(Clone, Copy)]
+pub(crate) struct RecallFields<'a> {
+    pub(crate) message: MessageId,
+    pub(crate) seq: Seq,
+    pub(crate) sender: &'a UserId,
+}
+
+impl<'a> ChangeFields<'a> {
+    fn plain(kind: &'static str) -> Self {
+        Self { kind, ..Self::default() }
     }
 
-    fn about(word: &'static str, user: &'a UserId) -> Self {
-        Self { user: Some(user), ..Self::plain(word) }
+    fn about(kind: &'static str, user: &'a UserId) -> Self {
+        Self { user: Some(user), ..Self::plain(kind) }
     }
 }
 
-impl<'a> From<&'a Change> for Told<'a> {
+impl<'a> From<&'a Change> for ChangeFields<'a> {
     fn from(change: &'a Change) -> Self {
         match &change.kind {
-            ChangeKind::Recalled { message, seq, .. } => {
-                Self { message: Some(*message), seq: Some(*seq), ..Self::plain("recalled") }
+            ChangeKind::Recalled { message, seq, sender } => {
+                let recall = RecallFields { message: *message, seq: *seq, sender };
+                Self { recall: Some(recall), ..Self::plain("recalled") }
             }
             ChangeKind::Joined { users, from } => {
                 Self { users: Some(users), from: Some(*from), ..Self::plain("joined") }
@@ -73,28 +79,27 @@ impl<'a> From<&'a Change> for Told<'a> {
 }
 
 /// What changed about a group, and only that, in the names one asks for it by.
-#[derive(Debug, Serialize, ToSchema)]
-#[schema(as = GroupUpdate)]
-pub(crate) struct Updated {
+#[derive(Debug, Default, Serialize, ToSchema)]
+pub(crate) struct GroupUpdate {
     #[serde(skip_serializing_if = "Option::is_none")]
-    name: Option<String>,
+    pub(crate) name: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    introduction: Option<String>,
+    pub(crate) introduction: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    announcement: Option<String>,
+    pub(crate) announcement: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    avatar: Option<String>,
+    pub(crate) avatar: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    extra: Option<String>,
+    pub(crate) extra: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(schema_with = shapes::joining)]
-    join_type: Option<&'static str>,
+    #[schema(schema_with = field_schemas::join_policy)]
+    pub(crate) join_type: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(schema_with = shapes::history)]
-    history: Option<&'static str>,
+    #[schema(schema_with = field_schemas::history_policy)]
+    pub(crate) history: Option<&'static str>,
 }
 
-impl From<&GroupChange> for Updated {
+impl From<&GroupChange> for GroupUpdate {
     fn from(change: &GroupChange) -> Self {
         Self {
             name: change.name.clone(),
@@ -102,16 +107,15 @@ impl From<&GroupChange> for Updated {
             announcement: change.announcement.clone(),
             avatar: change.avatar.clone(),
             extra: change.extra.clone(),
-            join_type: change.joining.map(words::joining),
-            history: change.history.map(words::history),
+            join_type: change.joining.map(enum_values::join_policy),
+            history: change.history.map(enum_values::history_policy),
         }
     }
 }
 
 /// How a member wants to be seen in the group: what changed, and only that.
-#[derive(Debug, Serialize, ToSchema)]
-#[schema(as = MemberUpdate)]
-pub(crate) struct MemberUpdated {
+#[derive(Debug, Default, Serialize, ToSchema)]
+pub(crate) struct MemberUpdate {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) group_nickname: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -120,7 +124,7 @@ pub(crate) struct MemberUpdated {
     pub(crate) extra: Option<String>,
 }
 
-impl From<&MemberProfileChange> for MemberUpdated {
+impl From<&MemberProfileChange> for MemberUpdate {
     fn from(change: &MemberProfileChange) -> Self {
         let MemberProfileChange { nickname, avatar, extra } = change.clone();
         Self { group_nickname: nickname, group_avatar: avatar, extra }
@@ -145,38 +149,38 @@ pub struct ChangeEntity {
     #[serde(skip_serializing_if = "Option::is_none")]
     user_id: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(schema_with = shapes::role)]
+    #[schema(schema_with = field_schemas::role)]
     role: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     muted_until: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     on: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    group: Option<Updated>,
+    group: Option<GroupUpdate>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    member: Option<MemberUpdated>,
+    member: Option<MemberUpdate>,
     at: u64,
 }
 
 impl From<&Arc<Change>> for ChangeEntity {
     fn from(change: &Arc<Change>) -> Self {
-        let told = Told::from(&**change);
+        let fields = ChangeFields::from(&**change);
         let ids = |users: &[UserId]| users.iter().map(ToString::to_string).collect();
         Self {
             conversation_id: change.conversation.to_string(),
             change_seq: change.seq.0,
-            kind: told.word,
+            kind: fields.kind,
             operator_id: change.by.to_string(),
-            server_msg_id: told.message.map(|message| message.to_string()),
-            seq: told.seq.map(|seq| seq.0),
-            user_ids: told.users.map(ids),
-            from_seq: told.from.map(|from| from.0),
-            user_id: told.user.map(ToString::to_string),
-            role: told.role.map(words::role),
-            muted_until: told.muted_until.map(|until| until.0),
-            on: told.on,
-            group: told.group,
-            member: told.member,
+            server_msg_id: fields.recall.map(|recall| recall.message.to_string()),
+            seq: fields.recall.map(|recall| recall.seq.0),
+            user_ids: fields.users.map(ids),
+            from_seq: fields.from.map(|from| from.0),
+            user_id: fields.user.map(ToString::to_string),
+            role: fields.role.map(enum_values::role),
+            muted_until: fields.muted_until.map(|until| until.0),
+            on: fields.on,
+            group: fields.group,
+            member: fields.member,
             at: change.at.0,
         }
     }

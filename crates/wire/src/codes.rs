@@ -1,5 +1,4 @@
-//! The only place that knows numbers: what each reason is called in each dialect, which HTTP status
-//! it has, and whether it ends a connection.
+//! The table of reasons: name and code of each in every dialect, its HTTP status, and whether it closes the connection.
 
 use nexo_chat::Reason;
 use nexo_chat::Reason::{
@@ -19,24 +18,21 @@ use nexo_chat::Reason::{
     Unauthorized, UnknownAckType, UnknownMsgType, UserExists, UserNotFound,
 };
 
-/// One reason on the wire.
+/// The codes of one reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Row {
-    /// The word of the typed dialect, also `reason` in HTTP errors.
+pub struct CodeRow {
+    /// The name in the typed dialect, also `reason` in HTTP errors.
     pub typed: &'static str,
-    /// The number of the numbered dialect, also `code` in HTTP errors.
+    /// The code of the numbered dialect, also `code` in HTTP errors.
     pub numbered: i32,
-    /// The number of the dotted dialect.
     pub dotted: i32,
-    /// The HTTP status.
     pub http: u16,
-    /// What it means for a connection.
     pub close: Close,
-    /// Whether it passes by itself: the same request, sent again after a little while, may succeed.
+    /// Whether the same request may succeed a little later.
     pub retry: bool,
 }
 
-/// What a reason means for the connection it is said on.
+/// What a reason does to the connection of the request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Close {
     /// The connection stays.
@@ -62,10 +58,9 @@ impl Close {
     }
 }
 
-/// The row of a reason.
-pub fn row(reason: Reason) -> Row {
+pub fn row(reason: Reason) -> CodeRow {
     use Close::{Ends, Stays, Strike};
-    let row = |typed, numbered, dotted, http, close| Row {
+    let row = |typed, numbered, dotted, http, close| CodeRow {
         typed,
         numbered,
         dotted,
@@ -157,8 +152,8 @@ pub fn row(reason: Reason) -> Row {
     }
 }
 
-/// What is not the request's doing and is over soon. An internal error is neither: nobody knows. A
-/// cooldown takes hours, and a full or muted group waits for its people.
+/// Reasons that pass by themselves, soon. Not an internal error: it may never pass. Not a cooldown, which takes hours,
+/// nor a full or muted group, which waits for its members.
 fn passes(reason: Reason) -> bool {
     matches!(
         reason,
@@ -172,7 +167,7 @@ fn passes(reason: Reason) -> bool {
     )
 }
 
-/// The table as a page of the documentation.
+/// The page `docs/errors.md`.
 pub fn page() -> String {
     use std::fmt::Write;
     let mut page = String::from(
@@ -190,7 +185,7 @@ pub fn page() -> String {
             Close::Strike => "strike".to_owned(),
             Close::Ends(code) => format!("ends, {code}: {}", Close::advice(code)),
         };
-        let Row { typed, numbered, dotted, http, .. } = row;
+        let CodeRow { typed, numbered, dotted, http, .. } = row;
         let retry = if row.retry { "yes" } else { "" };
         writeln!(
             page,

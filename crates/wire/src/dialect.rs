@@ -1,48 +1,44 @@
-//! The three dialects as one choice: a connection has one for life, and nothing outside this crate
-//! and the handshake asks which.
+//! The three dialects behind one enum. A connection keeps its dialect for life; outside this crate only the handshake
+//! looks at which one it is.
 
 use nexo_chat::Reason;
 use nexo_chat::auth::Tokens;
-use nexo_chat::command::{Command, Event, Reply};
+use nexo_chat::command::{Command, Reply};
+use nexo_chat::event::Event;
 use nexo_chat::ids::{Millis, Platform};
 use nexo_chat::model::{Caller, Message, User};
 
-pub use crate::typed::Limits;
+pub use crate::typed::ClientLimits;
 use crate::{dotted, numbered, typed};
 
-/// How a connection speaks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Dialect {
-    /// Text by `type`.
+    /// Text frames by `type`.
     #[default]
     Typed,
-    /// Text by number.
+    /// Text envelopes by number.
     Numbered {
-        /// Whether `data` is a nested object instead of base64.
+        /// `data` is a nested object instead of base64.
         nested: bool,
     },
-    /// By `cmd`.
+    /// Envelopes by `cmd`.
     Dotted {
-        /// Whether it is protobuf instead of JSON.
+        /// Protobuf instead of JSON.
         binary: bool,
     },
 }
 
-/// What came in.
+/// A frame as received.
 #[derive(Clone, Copy, Debug)]
 pub enum Packet<'a> {
-    /// Text.
     Text(&'a str),
-    /// Bytes.
     Binary(&'a [u8]),
 }
 
-/// What goes out.
+/// An encoded frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Frame {
-    /// Text.
     Text(String),
-    /// Bytes.
     Binary(Vec<u8>),
 }
 
@@ -52,121 +48,95 @@ impl From<String> for Frame {
     }
 }
 
-/// What a client may say.
+/// A decoded frame of a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Inbound {
-    /// Who I am.
+    /// Signs in by access token.
     Auth {
-        /// The access token.
         token: String,
-        /// Whether saying it again carries on with the newer token.
+        /// On an authenticated connection, replaces its token by this newer one.
         renews: bool,
     },
-    /// Make me an account; only before AUTH.
+    /// Creates an account; only before AUTH.
     Register(NewAccount),
-    /// Who I am, by password; only before AUTH.
-    Login {
-        /// Who.
-        user_id: String,
-        /// Their password.
-        password: String,
-        /// On what device.
-        platform: Platform,
-    },
-    /// Anything else; only after AUTH, except a ping.
+    /// Signs in by password; only before AUTH.
+    Login { user_id: String, password: String, platform: Platform },
+    /// Only after AUTH, except a ping.
     Command(Command),
 }
 
-/// An account to be made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewAccount {
-    /// The wanted id; made by the server if empty.
+    /// Empty: the server makes one.
     pub user_id: String,
-    /// The password.
     pub password: String,
-    /// The name shown; the id if empty.
+    /// Empty: the user id.
     pub nickname: String,
-    /// The picture.
     pub avatar: String,
 }
 
-/// What an answer repeats of the frame it answers.
+/// The fields of a request that its answer repeats.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Echo {
-    /// The client's name for its message.
     pub client_msg_id: Option<String>,
-    /// The message an ACK spoke of.
-    pub server_msg_id: Option<String>,
-    /// What the call was called.
+    /// The message that an ACK or a recall named.
+    pub server_msg_id: Option<Box<str>>,
     pub call: Call,
+    /// The field of the request that is wrong, if a refusal names it.
+    pub detail: Option<Box<str>>,
 }
 
-/// How a dialect names a call.
+/// How a dialect identifies a request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Call {
-    /// Not at all.
     #[default]
     None,
-    /// By number.
     Numbered {
-        /// The operation.
         req_identifier: i64,
-        /// The client's counter.
         msg_incr: String,
-        /// The client's name for it.
         operation_id: String,
     },
-    /// By command.
     Dotted {
-        /// The operation.
         cmd: String,
-        /// The client's name for it.
         request_id: String,
     },
 }
 
-/// A frame understood.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Decoded {
-    /// What it says.
     pub inbound: Inbound,
-    /// What its answer repeats.
     pub echo: Echo,
-    /// Who it says it is from, where a frame can say so: it must be whoever connected.
-    pub claimed: Option<Box<Claimed>>,
+    /// The sender that a frame names: it must be the user of the connection. Boxed: few frames have it.
+    pub claimed: Option<Box<ClaimedSender>>,
 }
 
-/// Who a frame says it is from.
+/// The user id and token that a frame claims to be from.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Claimed {
-    /// The sender's id.
+pub struct ClaimedSender {
     pub user: Option<String>,
-    /// The sender's token.
     pub token: Option<String>,
 }
 
-/// A frame not understood.
+/// Why a frame could not be decoded, and what the refusal repeats.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Refused {
-    /// Why.
+pub struct DecodeError {
     pub reason: Reason,
-    /// What the answer repeats.
     pub echo: Echo,
 }
 
-/// How somebody looks at an event.
+/// What an encoded event depends on beside the event: the relation of its receiver to it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct View {
-    /// It speaks to them in particular.
+    /// It mentions the receiver or replies to them.
     pub is_important: bool,
-    /// It is their own doing, on another device.
+    /// Another device of the receiver caused it.
     pub is_own: bool,
-    /// They are only told that there is a message.
+    /// Without the content of the message: in groups too large to push it.
     pub is_notice: bool,
 }
 
 impl Dialect {
-    /// Its name, for metrics.
+    /// Label of metrics.
     pub fn name(self) -> &'static str {
         match self {
             Self::Typed => "typed",
@@ -175,7 +145,7 @@ impl Dialect {
         }
     }
 
-    /// The dialect of a connection that did not name one at the handshake, by its first frame.
+    /// The dialect of a connection by its first frame, if its handshake did not choose one.
     pub fn of(first: Packet<'_>) -> Self {
         match first {
             Packet::Binary(_) => Self::Dotted { binary: true },
@@ -184,34 +154,34 @@ impl Dialect {
         }
     }
 
-    /// Whether the server brings by itself what a device has missed; else the client pulls it.
-    pub fn is_brought_up(self) -> bool {
+    /// Whether the server sends missed messages by itself after AUTH; else the client pulls them.
+    pub fn pushes_missed(self) -> bool {
         self == Self::Typed
     }
 
-    /// Whether it has a word for what is accepted and not saved yet; else senders are answered when
-    /// it is saved, and nobody is shown it before.
-    pub fn knows_accepted(self) -> bool {
+    /// Whether the dialect has frames of two-phase acknowledgement; else senders are only answered once the message is
+    /// saved, and receivers get no preview.
+    pub fn supports_two_phase(self) -> bool {
         self == Self::Typed
     }
 
-    /// Reads a frame. Never panics; whatever cannot be read is a refusal.
-    pub fn decode(self, packet: Packet<'_>) -> Result<Decoded, Refused> {
+    /// Never panics; a frame that cannot be read is a refusal.
+    pub fn decode(self, packet: Packet<'_>) -> Result<Decoded, DecodeError> {
         match (self, packet) {
             (Self::Typed, Packet::Text(text)) => typed::decode(text),
             (Self::Typed, Packet::Binary(_)) => {
-                Err(Refused { reason: Reason::BadJson, echo: Echo::default() })
+                Err(DecodeError { reason: Reason::BadJson, echo: Echo::default() })
             }
             (Self::Numbered { .. }, packet) => numbered::decode(packet),
             (Self::Dotted { binary }, packet) => dotted::decode(packet, binary),
         }
     }
 
-    /// Says that the caller is let in.
+    /// The answer to a successful sign-in.
     pub fn welcome(
         self,
         caller: &Caller,
-        limits: &Limits,
+        limits: &ClientLimits,
         echo: &Echo,
         now: Millis,
     ) -> Option<Frame> {
@@ -222,7 +192,6 @@ impl Dialect {
         }
     }
 
-    /// Says that an account was made.
     pub fn registered(self, user: &User, echo: &Echo) -> Option<Frame> {
         match self {
             Self::Typed | Self::Numbered { .. } => None,
@@ -230,7 +199,6 @@ impl Dialect {
         }
     }
 
-    /// Gives the tokens of a new sign-in.
     pub fn signed_in(self, tokens: &Tokens, caller: &Caller, echo: &Echo) -> Option<Frame> {
         match self {
             Self::Typed | Self::Numbered { .. } => None,
@@ -238,9 +206,14 @@ impl Dialect {
         }
     }
 
-    /// The answer to a command, if there is anything to say. A resend is not said at once: its
-    /// messages and its end come one by one.
-    pub fn reply(self, reply: &Reply, limits: &Limits, echo: &Echo, now: Millis) -> Option<Frame> {
+    /// The answer to a command, if it has one. A resend has none here: the session sends its messages and `page_end`.
+    pub fn reply(
+        self,
+        reply: &Reply,
+        limits: &ClientLimits,
+        echo: &Echo,
+        now: Millis,
+    ) -> Option<Frame> {
         match (self, reply) {
             (_, Reply::Resend(_)) => None,
             (_, Reply::Authenticated(caller)) => self.welcome(caller, limits, echo, now),
@@ -250,7 +223,6 @@ impl Dialect {
         }
     }
 
-    /// A request was refused.
     pub fn refusal(self, reason: Reason, echo: &Echo, now: Millis) -> Frame {
         match self {
             Self::Typed => typed::refusal(reason, echo, now).into(),
@@ -259,7 +231,7 @@ impl Dialect {
         }
     }
 
-    /// The token was not good.
+    /// The refusal of a token.
     pub fn auth_fail(self, reason: Reason, echo: &Echo, now: Millis) -> Frame {
         match self {
             Self::Typed => typed::auth_fail(reason, now).into(),
@@ -267,16 +239,16 @@ impl Dialect {
         }
     }
 
-    /// The last word before a connection ends that nobody asked to end.
-    pub fn farewell(self, reason: Reason, echo: &Echo, now: Millis) -> Frame {
+    /// The last frame before the server closes a connection.
+    pub fn close_notice(self, reason: Reason, echo: &Echo, now: Millis) -> Frame {
         match self {
             Self::Typed => typed::refusal(reason, echo, now).into(),
-            Self::Numbered { nested } => numbered::farewell(reason, echo, nested),
-            Self::Dotted { binary } => dotted::farewell(reason, echo, binary),
+            Self::Numbered { nested } => numbered::close_notice(reason, echo, nested),
+            Self::Dotted { binary } => dotted::close_notice(reason, echo, binary),
         }
     }
 
-    /// An event as somebody hears it; `None` if this dialect has no word for it.
+    /// `None` if the dialect has no frame for the event.
     pub fn event(self, event: &Event, view: View) -> Option<Frame> {
         match self {
             Self::Typed => typed::event(event, view).map(Frame::from),
@@ -285,7 +257,7 @@ impl Dialect {
         }
     }
 
-    /// A message that is brought again.
+    /// A message that is sent again, as part of a resend.
     pub fn message(self, message: &Message, is_important: bool) -> Frame {
         match self {
             Self::Typed => typed::message(message, is_important).into(),
@@ -294,7 +266,7 @@ impl Dialect {
         }
     }
 
-    /// A page of what was missed is complete.
+    /// The end of a page of a resend.
     pub fn page_end(self, has_more: bool, now: Millis) -> Option<Frame> {
         match self {
             Self::Typed => Some(typed::resend_done(has_more, now).into()),
@@ -302,7 +274,7 @@ impl Dialect {
         }
     }
 
-    /// Asks whether anybody is there, for clients that do not see the transport's own ping.
+    /// A heartbeat, for clients that do not see the ping of WebSocket.
     pub fn ping(self, now: Millis) -> Option<Frame> {
         match self {
             Self::Typed => Some(typed::ping(now).into()),

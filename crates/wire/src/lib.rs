@@ -1,27 +1,26 @@
-//! Bytes to the domain's words and back. Pure: no sockets, no clock, no store.
+//! Bytes to the domain's types and back. Pure: no sockets, no clock, no store.
 //!
-//! - [`codes`]: the one table of reason → codes, status, close; [`typescript`]: the same for that client
-//! - [`words`]: what the domain's choices are called; [`mentions`]: whom a message speaks of
-//! - [`dialect`]: the three dialects as one choice
-//! - [`typed`]: text frames by `type`; [`numbered`]: envelopes by number; [`dotted`]: by `cmd`, as text
-//!   or protobuf
-//! - [`http`]: the envelope of HTTP answers and the bodies that all paths share
-//! - [`camel`]: the bodies of camelCase paths; [`snake`]: those of `snake_case`
-//! - [`info`]: what the server says of itself; [`shapes`]: what fields may hold, for the documents
-//! - [`groups`]: the bodies about groups; [`changes`]: what happened to something stored
+//! - [`codes`]: one table of reasons with their codes, HTTP status and close code; [`typescript`]: the same table as
+//!   a file of the TypeScript SDK
+//! - [`dialect`]: the three WebSocket dialects behind one enum
+//! - [`typed`]: text frames by `type`; [`numbered`]: envelopes by number; [`dotted`]: by `cmd`, as JSON or protobuf
+//! - [`http`]: bodies and query parameters, requests and answers by subject
+//! - [`changes`]: a conversation change as wire fields; [`mentions`]: mentioned users and the replied-to message
+//! - [`enum_values`]: the domain's enums as words and numbers; [`field_schemas`]: the same as JSON Schema
+//! - [`json`]: reads the JSON of a request; [`parse_ids`]: user and group ids as requests give them
+//! - `text_or_number`: a field that clients send as a string or as a number
 
-pub mod camel;
 pub mod changes;
 pub mod codes;
 pub mod dialect;
 pub mod dotted;
-pub mod groups;
+pub mod enum_values;
+pub mod field_schemas;
 pub mod http;
-pub mod info;
+pub mod json;
 pub mod mentions;
 pub mod numbered;
-pub mod shapes;
-pub mod snake;
+pub mod parse_ids;
+mod text_or_number;
 pub mod typed;
 pub mod typescript;
-pub mod words;

@@ -1,17 +1,17 @@
-//! Whom a message speaks of: the people it mentions, and the message it answers.
+//! The mentions of a message, and the message it replies to.
 
 use nexo_chat::Reason;
 use nexo_chat::ids::{MessageId, UserId};
 use nexo_chat::model::Content;
 
-/// What mentions everybody. No user id has an `@`.
-pub const EVERYBODY: &str = "@all";
+/// Mentions every member. No user id has an `@`.
+pub const MENTION_ALL: &str = "@all";
 
-/// Entries that are read at all. The operator's limit is lower and counts people, not entries.
+/// More entries are refused unread. The limit of the settings is lower and counts distinct users.
 const ENTRIES_MAX: usize = 1000;
 
-/// Reads a list of mentions into a content.
-pub fn mention<'a>(
+/// Adds a list of mentions to a content.
+pub fn add_mentions<'a>(
     content: &mut Content,
     names: impl ExactSizeIterator<Item = &'a str>,
 ) -> Result<(), Reason> {
@@ -19,10 +19,10 @@ pub fn mention<'a>(
         return Err(Reason::TooManyMentions);
     }
     for name in names {
-        if name == EVERYBODY {
+        if name == MENTION_ALL {
             content.mentions_all = true;
         } else {
-            // An id of a form that no user can have belongs to nobody here.
+            // An id that no user can have is no member.
             let user = UserId::parse(name).map_err(|_| Reason::MentionNotMember)?;
             content.mentions.push(user);
         }
@@ -30,14 +30,14 @@ pub fn mention<'a>(
     Ok(())
 }
 
-/// The mentions of a content as they were given; everybody comes last.
-pub(crate) fn names(content: &Content) -> Vec<&str> {
-    let everybody = content.mentions_all.then_some(EVERYBODY);
-    content.mentions.iter().map(UserId::as_str).chain(everybody).collect()
+/// The mentions as a client gives them; `@all` comes last.
+pub(crate) fn mention_names(content: &Content) -> Vec<&str> {
+    let all = content.mentions_all.then_some(MENTION_ALL);
+    content.mentions.iter().map(UserId::as_str).chain(all).collect()
 }
 
-/// Reads which message is answered. One whose id no message can have was never there.
-pub fn answered(id: Option<&str>) -> Result<Option<MessageId>, Reason> {
+/// An optional message id, empty or absent for none. An id that no message can have is not found.
+pub fn message_id(id: Option<&str>) -> Result<Option<MessageId>, Reason> {
     let id = id.filter(|id| !id.is_empty());
     id.map(MessageId::parse).transpose().map_err(|_| Reason::MessageNotFound)
 }
@@ -47,11 +47,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn mentions_are_people_or_everybody() {
+    fn mentions_are_people_or_all() {
         let check = |given: &[&str], expect: Result<&[&str], Reason>| {
             let mut content = Content::text("hi");
-            let read = mention(&mut content, given.iter().copied());
-            assert_eq!(read.map(|()| names(&content)), expect.map(<[_]>::to_vec), "{given:?}");
+            let read = add_mentions(&mut content, given.iter().copied());
+            assert_eq!(
+                read.map(|()| mention_names(&content)),
+                expect.map(<[_]>::to_vec),
+                "{given:?}"
+            );
         };
         check(&[], Ok(&[]));
         check(&["bob", "@all", "carol"], Ok(&["bob", "carol", "@all"]));
@@ -65,9 +69,9 @@ mod tests {
     #[test]
     fn an_answer_names_a_message() {
         let id = MessageId([7; 16]);
-        assert_eq!(answered(Some(&id.to_string())), Ok(Some(id)));
-        assert_eq!(answered(None), Ok(None));
-        assert_eq!(answered(Some("")), Ok(None));
-        assert_eq!(answered(Some("nonsense")), Err(Reason::MessageNotFound));
+        assert_eq!(message_id(Some(&id.to_string())), Ok(Some(id)));
+        assert_eq!(message_id(None), Ok(None));
+        assert_eq!(message_id(Some("")), Ok(None));
+        assert_eq!(message_id(Some("nonsense")), Err(Reason::MessageNotFound));
     }
 }

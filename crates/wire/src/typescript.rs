@@ -4,9 +4,8 @@ use std::fmt::Write;
 
 use nexo_chat::Reason;
 
-use crate::codes::{Close, Row, row};
+use crate::codes::{Close, CodeRow, row};
 
-/// What comes before the table.
 const HEAD: &str = r#"// Made from crates/wire/src/codes.rs by `make gen`.
 
 /** One reason for a refusal, as the dialects and HTTP tell it. */
@@ -25,7 +24,6 @@ export interface Code {
 export const codes = {
 "#;
 
-/// What comes after it.
 const TAIL: &str = r"} as const satisfies Record<string, Code>;
 
 /** The word of a reason. */
@@ -36,7 +34,7 @@ export type Reason = keyof typeof codes;
 pub fn codes() -> String {
     let mut file = HEAD.to_owned();
     for reason in Reason::ALL {
-        let Row { typed, numbered, dotted, http, close, retry } = row(*reason);
+        let CodeRow { typed, numbered, dotted, http, close, retry } = row(*reason);
         let close = match close {
             Close::Stays => "\"stays\"".to_owned(),
             Close::Strike => "\"strike\"".to_owned(),

@@ -2,19 +2,25 @@
 
 use std::sync::Arc;
 
-use nexo_chat::conversations::{Line, With};
+use nexo_chat::conversations::{ConversationSummary, Counterpart};
 use nexo_chat::ids::{ClientMsgId, ConversationId, GroupId, MessageId, Millis, Seq, UserId};
 use nexo_chat::membership::{
-    Group, GroupMember, GroupProfile, History, JoinCode, JoinRequest, Joining, MemberProfile,
+    Group, GroupMember, GroupProfile, HistoryPolicy, JoinCode, JoinPolicy, JoinRequest,
+    MemberProfile,
 };
 use nexo_chat::model::{
-    Content, Cursors, Edge, Message, Profile, Recall, Receive, ReplyTo, Settings, Standing, Window,
+    Content, Cursors, Message, Profile, Recall, Receive, ReplyTo, Settings, Standing, Window,
+    WindowEnd,
 };
 use nexo_chat::presence::Presence;
-use nexo_wire::camel::{ConversationLine, GroupLine, MemberState, MessageEntity};
-use nexo_wire::groups::{GroupInfo, JoinRequestInfo, MemberInfo};
-use nexo_wire::http::{Head, OnlineStatus};
-use nexo_wire::snake::{ConversationInfo, MessageInfo};
+use nexo_wire::http::accounts::OnlineStatus;
+use nexo_wire::http::conversations::ConversationInfo;
+use nexo_wire::http::groups::GroupInfo;
+use nexo_wire::http::history::{ConversationLine, GroupLine, MemberState, MessageEntity};
+use nexo_wire::http::joining::JoinRequestInfo;
+use nexo_wire::http::members::MemberInfo;
+use nexo_wire::http::messages::MessageInfo;
+use nexo_wire::http::sync::ConversationHead;
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -42,8 +48,8 @@ fn group() -> Group {
         creator: user("alice"),
         owner: user("alice"),
         admins: vec![user("bob")],
-        joining: Joining::Approval,
-        history: History::All,
+        joining: JoinPolicy::Approval,
+        history: HistoryPolicy::All,
         is_muted: true,
         members: 3,
         requests: 2,
@@ -98,13 +104,13 @@ fn message(conversation: ConversationId) -> Message {
     }
 }
 
-fn line(with: With) -> Line {
+fn line(with: Counterpart) -> ConversationSummary {
     let conversation = match &with {
-        With::Peer { user: peer, .. } => ConversationId::private(&user("alice"), peer),
-        With::Group(group) => group.id.conversation(),
+        Counterpart::Peer { user: peer, .. } => ConversationId::private(&user("alice"), peer),
+        Counterpart::Group(group) => group.id.conversation(),
     };
     let last_message = Some(Arc::new(message(conversation.clone())));
-    Line { standing: standing(conversation), with, mentions: 2, last_message }
+    ConversationSummary { standing: standing(conversation), with, mentions: 2, last_message }
 }
 
 #[test]
@@ -135,8 +141,9 @@ fn a_message_shows_where_it_is_and_whom_it_speaks_of() {
 #[test]
 fn a_line_is_of_one_person_or_of_a_group() {
     let cursors = Cursors { delivered: Seq(7), read: Seq(6) };
-    let private = line(With::Peer { user: user("bob"), profile: Profile::default(), cursors });
-    let shared = line(With::Group(Arc::new(group())));
+    let private =
+        line(Counterpart::Peer { user: user("bob"), profile: Profile::default(), cursors });
+    let shared = line(Counterpart::Group(Arc::new(group())));
     assert!(GroupLine::new(&private).is_none());
     assert!(ConversationLine::new(&shared).is_none() && MemberState::new(&shared).is_none());
     let state = json!({ "singleChatId": "si_alice_bob", "peerUserId": "bob",
@@ -160,12 +167,13 @@ fn a_line_is_of_one_person_or_of_a_group() {
 #[test]
 fn a_head_ends_where_its_window_does() {
     let mut left = standing(group().id.conversation());
+    left.window.since = Millis(5);
     let fields = json!({ "min_seq": 2, "max_seq": 9, "min_change_seq": 3, "change_seq": 8,
-        "is_active": true, "is_pinned": true, "recv_msg_opt": 1 });
-    check(&shown(Head::from(&left)), &fields);
-    left.window.end = Some(Edge { seq: Seq(6), change_seq: Seq(4), at: Millis(20) });
+        "is_active": true, "is_pinned": true, "recv_msg_opt": 1, "joined_at": 5 });
+    check(&shown(ConversationHead::from(&left)), &fields);
+    left.window.end = Some(WindowEnd { seq: Seq(6), change_seq: Seq(4), at: Millis(20) });
     let fields = json!({ "max_seq": 6, "change_seq": 4, "is_active": false, "updated_at": 20 });
-    check(&shown(Head::from(&left)), &fields);
+    check(&shown(ConversationHead::from(&left)), &fields);
 }
 
 #[test]
@@ -201,7 +209,8 @@ fn members_and_those_who_wait() {
 
 #[test]
 fn whoever_is_away_was_here_once() {
-    let mut bob = Presence { user: user("bob"), places: Vec::new(), last_seen: Some(Millis(7)) };
+    let mut bob =
+        Presence { user: user("bob"), registrations: Vec::new(), last_seen: Some(Millis(7)) };
     let away = json!({ "user_id": "bob", "status": 0, "last_seen_at": 7 });
     assert_eq!(shown(OnlineStatus::from(&bob)), away);
     bob.last_seen = None;

@@ -1,4 +1,4 @@
-//! The dotted dialect: both of its forms say the same, whatever is said.
+//! The dotted dialect: JSON and protobuf carry the same fields.
 
 #[path = "dotted/answers.rs"]
 mod answers;
@@ -28,7 +28,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-/// What can be inside an envelope of either form.
+/// A payload in either form.
 trait Payload: prost::Message + Default + PartialEq + Debug + Serialize + DeserializeOwned {}
 
 impl<P: prost::Message + Default + PartialEq + Debug + Serialize + DeserializeOwned> Payload for P {}
@@ -45,7 +45,7 @@ fn msg_id() -> String {
     MessageId([1; 16]).to_string()
 }
 
-/// Something alice said to the group.
+/// A message of alice to the group.
 fn said(content: Content) -> Message {
     Message {
         id: MessageId([1; 16]),
@@ -74,8 +74,7 @@ fn binary(cmd: &str, payload: Vec<u8>) -> Vec<u8> {
     ClientMessage { cmd: cmd.to_owned(), payload, request_id: "r1".to_owned() }.encode_to_vec()
 }
 
-/// Something the server says, made in both forms: checks that they say the same and nothing else,
-/// and gives it as JSON.
+/// Encodes a server frame in both forms, checks that their fields are equal, and returns them as JSON.
 fn heard<P: Payload>(make: impl Fn(bool) -> Option<Frame>) -> Value {
     let Some(Frame::Text(text)) = make(false) else { panic!("no text") };
     let Some(Frame::Binary(bytes)) = make(true) else { panic!("no bytes") };

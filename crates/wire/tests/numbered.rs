@@ -1,4 +1,4 @@
-//! The numbered dialect: what is read, what is refused, and that nothing makes it panic.
+//! The numbered dialect: what it reads, what it refuses, and that no input makes it panic.
 
 #![allow(clippy::unwrap_used, reason = "only tests are here")]
 
@@ -7,8 +7,8 @@ use nexo_chat::Reason;
 use nexo_chat::command::{Command, Target};
 use nexo_chat::ids::Seq;
 use nexo_chat::query::Query;
-use nexo_wire::dialect::{Call, Claimed, Dialect, Inbound, Packet};
-use nexo_wire::numbered::decode;
+use nexo_wire::dialect::{Call, ClaimedSender, Dialect, Frame, Inbound, Packet};
+use nexo_wire::numbered::{decode, refusal};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -43,7 +43,7 @@ fn send(change: &Value) -> Value {
 fn every_operation_is_read_in_both_forms() {
     for nested in [true, false] {
         let ask = |number, data: Value| match read(&frame(number, &data, nested)) {
-            Ok(Command::Ask(query)) => query,
+            Ok(Command::Query(query)) => query,
             other => panic!("{number}: {other:?}"),
         };
         let id = "si_alice_bob";
@@ -112,11 +112,30 @@ fn what_is_wrong_has_its_reason() {
 }
 
 #[test]
+fn a_refusal_names_the_field_that_is_wrong() {
+    let check = |change: &Value, field: &str| {
+        let refused = decode(Packet::Text(&frame(1003, &send(change), true))).unwrap_err();
+        let Frame::Text(answer) = refusal(refused.reason, &refused.echo, true) else {
+            panic!("a text frame")
+        };
+        let answer: Value = serde_json::from_str(&answer).unwrap();
+        assert_eq!(answer["data"]["reason"], "invalid_param");
+        let message = answer["err_msg"].as_str().unwrap();
+        assert!(message.contains(&format!("`{field}`")), "{message}");
+        assert!(message.len() < 300, "{message}");
+    };
+    check(&json!({ "extra": { "a": 1 } }), "extra.a");
+    check(&json!({ "content": { "text": "hi", "bar": "x" } }), "content.bar");
+    check(&json!({ "content": { "text": { "deep": "x".repeat(999) } } }), "content.text");
+    check(&json!({ "session_type": 7 }), "session_type");
+}
+
+#[test]
 fn limits_are_cut_and_zero_is_the_default() {
     for (limit, expect) in [(0, 100), (7, 7), (100, 100), (101, 100), (u64::MAX, 100)] {
         let data = json!({ "conversation_id": "si_a_b", "limit": limit });
         let decoded = decode(Packet::Text(&frame(1005, &data, true))).unwrap();
-        let Inbound::Command(Command::Ask(Query::Pull(.., found))) = decoded.inbound else {
+        let Inbound::Command(Command::Query(Query::Pull(.., found))) = decoded.inbound else {
             panic!("{:?}", decoded.inbound)
         };
         assert_eq!(found, expect, "{limit}");
@@ -134,7 +153,7 @@ fn a_frame_may_say_who_it_is_from() {
         decode(Packet::Text(&frame.to_string())).unwrap().claimed.map(|claimed| *claimed)
     };
     let claimed = |user: Option<&str>, token: Option<&str>| {
-        Some(Claimed { user: user.map(str::to_owned), token: token.map(str::to_owned) })
+        Some(ClaimedSender { user: user.map(str::to_owned), token: token.map(str::to_owned) })
     };
     assert_eq!(said(json!({})), None);
     assert_eq!(said(json!({ "send_id": "", "token": null })), None);

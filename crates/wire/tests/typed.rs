@@ -1,7 +1,7 @@
-//! The typed dialect under arbitrary input: a refusal at worst, never a panic, nothing bent.
+//! The typed dialect under arbitrary input: it may refuse, never panic, and changes no content.
 
 use nexo_chat::Reason;
-use nexo_chat::command::{Command, Outgoing, Saved, Target};
+use nexo_chat::command::{Command, NewMessage, Saved, Target};
 use nexo_chat::ids::{ClientMsgId, GroupId, MessageId, Millis, Seq, UserId};
 use nexo_chat::model::{Content, ContentKind, Message};
 use nexo_wire::dialect::Inbound;
@@ -141,7 +141,7 @@ proptest! {
     }
 }
 
-fn sent(frame: &Value) -> Outgoing {
+fn sent(frame: &Value) -> NewMessage {
     match typed::decode(&frame.to_string()).expect("a good frame").inbound {
         Inbound::Command(Command::Send(outgoing)) => outgoing,
         other => panic!("{other:?}"),

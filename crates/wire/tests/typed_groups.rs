@@ -1,14 +1,16 @@
-//! What the typed dialect says about groups: every field where it belongs, and nothing else.
+//! Group frames of the typed dialect, field by field.
 
 use std::sync::Arc;
 
-use nexo_chat::command::{Event, Receipt, ReceiptTo, Saved, Target};
+use nexo_chat::command::{Saved, Target};
+use nexo_chat::event::{Event, Receipt, ReceiptTo};
 use nexo_chat::ids::{ClientMsgId, GroupId, MessageId, Millis, Seq, UserId};
 use nexo_chat::membership::{
-    GroupChange, History, JoinRequest, Joining, MemberProfileChange, Role,
+    GroupChange, HistoryPolicy, JoinPolicy, JoinRequest, MemberProfileChange, Role,
 };
 use nexo_chat::model::{
-    Change, ChangeKind, Content, CursorKind, Hidden, Message, Recall, Receive, ReplyTo, Settings,
+    Change, ChangeKind, Content, CursorKind, HiddenMark, Message, Recall, Receive, ReplyTo,
+    Settings,
 };
 use nexo_wire::changes::ChangeEntity;
 use nexo_wire::dialect::{Echo, View};
@@ -74,7 +76,7 @@ fn a_recalled_message_speaks_of_nobody() {
     assert_eq!(frame["revoked"], true);
     assert_eq!(frame["body"], "");
     assert_eq!((frame.get("mentions"), frame.get("replyToServerMsgId")), (None, None));
-    let ack = read(&typed::revoked(&recalled, &Echo::default()));
+    let ack = read(&typed::recalled(&recalled, &Echo::default()));
     assert_eq!((&ack["groupId"], &ack["ts"]), (&json!("g1"), &json!(9)));
 }
 
@@ -190,8 +192,8 @@ fn every_change_is_told_in_the_same_words_both_ways() {
     check(ChangeKind::AllMuted { on: false }, "all_muted", on.clone(), on);
     let change = GroupChange {
         name: Some("Chess".into()),
-        joining: Some(Joining::Approval),
-        history: Some(History::All),
+        joining: Some(JoinPolicy::Approval),
+        history: Some(HistoryPolicy::All),
         ..GroupChange::default()
     };
     let fields = json!({ "group": { "name": "Chess", "join_type": "approval", "history": "all" } });
@@ -243,7 +245,7 @@ fn wishes_to_join_and_their_answers() {
 #[test]
 fn choices_follow_to_the_other_devices() {
     let conversation = group().conversation();
-    let hidden = Some(Hidden { seq: Seq(7), since: Millis(1) });
+    let hidden = Some(HiddenMark { seq: Seq(7), since: Millis(1) });
     let settings = Settings { receive: Receive::Silent, hidden, ..Settings::default() };
     let chosen = Event::Settings { user: user("bob"), conversation, settings };
     let expect = json!({ "type": "CONVERSATION_SETTINGS", "conversationId": "sg_g1",

@@ -1,17 +1,17 @@
-//! Telling the server how far we are.
+//! Sends our delivered and read cursors to the server.
 use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
 
 use tokio::time::Instant;
 
 use crate::conversation::Conversation;
+use crate::frame_sender::FrameSender;
 use crate::frames::ClientFrame;
 use crate::timing::{Timing, ms};
 use crate::types::Message;
-use crate::wire::Wire;
 
-/// Tells the server how far we are: the end of what is here without a hole, and what was read of it.
-/// At most once per conversation in a window of time, however much arrives.
+/// Sends our cursors to the server: the last contiguous message and the last read one. At most once
+/// per conversation and window of time, however much arrives.
 pub(crate) struct Acks {
     window: Duration,
     waiting: BTreeSet<String>,
@@ -23,15 +23,15 @@ impl Acks {
         Self { window: ms(timing.ack_window_ms), waiting: BTreeSet::new(), due: None }
     }
 
-    /// There may be something to tell.
-    pub(crate) fn soon(&mut self, conversation_id: &str, now: Instant) {
+    /// Schedules an ACK for this conversation.
+    pub(crate) fn schedule(&mut self, conversation_id: &str, now: Instant) {
         if !self.waiting.contains(conversation_id) {
             self.waiting.insert(conversation_id.to_owned());
         }
         self.due.get_or_insert(now + self.window);
     }
 
-    /// Nobody hears us. What is not told is found by comparing heads.
+    /// Drops what is scheduled; comparing heads finds it again after reconnecting.
     pub(crate) fn offline(&mut self) {
         self.due = None;
         self.waiting.clear();
@@ -44,7 +44,7 @@ impl Acks {
     pub(crate) fn tick(
         &mut self,
         conversations: &mut HashMap<String, Conversation>,
-        wire: &mut Wire,
+        frame_sender: &mut FrameSender,
         now: Instant,
     ) {
         if self.due.take_if(|at| *at <= now).is_none() {
@@ -52,42 +52,42 @@ impl Acks {
         }
         while let Some(id) = self.waiting.pop_first() {
             let Some(conversation) = conversations.get_mut(&id) else { continue };
-            if !is_behind(conversation) {
+            if !needs_ack(conversation) {
                 continue;
             }
-            if let Err(wait) = wire.frames.take(now) {
+            if let Err(wait) = frame_sender.rate.take(now) {
                 self.waiting.insert(id);
                 self.due = Some(now + wait);
                 return;
             }
-            tell(conversation, wire);
+            send_acks(conversation, frame_sender);
         }
     }
 }
 
-fn is_behind(conversation: &Conversation) -> bool {
-    let Conversation { held, cursors, .. } = conversation;
-    held.last() > cursors.acked_delivered || cursors.sure_read > cursors.acked_read
+fn needs_ack(conversation: &Conversation) -> bool {
+    let Conversation { messages, cursors, .. } = conversation;
+    messages.last() > cursors.acked_delivered || cursors.confirmed_read > cursors.acked_read
 }
 
-fn tell(conversation: &mut Conversation, wire: &Wire) {
-    let Conversation { held, cursors, .. } = conversation;
-    if let Some(read) = held.at(cursors.sure_read.min(held.last()))
+fn send_acks(conversation: &mut Conversation, frame_sender: &FrameSender) {
+    let Conversation { messages, cursors, .. } = conversation;
+    if let Some(read) = messages.at(cursors.confirmed_read.min(messages.last()))
         && read.seq > cursors.acked_read
-        && ack(wire, "read", read)
+        && send_ack(frame_sender, "read", read)
     {
         cursors.acked_read = read.seq;
         cursors.acked_delivered = cursors.acked_delivered.max(read.seq);
     }
-    if let Some(last) = held.at(held.last())
+    if let Some(last) = messages.at(messages.last())
         && last.seq > cursors.acked_delivered
-        && ack(wire, "delivered", last)
+        && send_ack(frame_sender, "delivered", last)
     {
         cursors.acked_delivered = last.seq;
     }
 }
 
-fn ack(wire: &Wire, ack_type: &str, message: &Message) -> bool {
+fn send_ack(frame_sender: &FrameSender, ack_type: &str, message: &Message) -> bool {
     let (server_msg_id, msg_seq) = (message.server_msg_id.as_str(), message.seq.to_string());
-    wire.send(&ClientFrame::Ack { ack_type, server_msg_id, msg_seq })
+    frame_sender.send(&ClientFrame::Ack { ack_type, server_msg_id, msg_seq })
 }

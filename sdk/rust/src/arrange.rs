@@ -1,23 +1,24 @@
 //! The order in which messages are shown.
 use std::sync::Arc;
 
-use crate::held::Held;
+use crate::message_window::MessageWindow;
 use crate::types::{Message, MessageState};
-use crate::unplaced::Unplaced;
+use crate::unsequenced::Unsequenced;
 
-/// Everything to show, in order: what has a place, then what has none yet. A refused message gets no
-/// place any more, so it stays where it was said: what comes later stands after it.
+/// All messages in display order: those with a seq, then those without. A refused message never
+/// gets a seq, so it stays where it was sent: later messages are shown after it.
 pub(crate) fn arrange<'a>(
-    held: &Held,
-    unplaced: impl Iterator<Item = &'a Arc<Message>>,
+    messages: &MessageWindow,
+    unsequenced: impl Iterator<Item = &'a Arc<Message>>,
 ) -> Vec<Arc<Message>> {
-    let (mut behind, rest): (Vec<_>, Vec<_>) = unplaced.partition(|one| is_behind(held, one));
-    behind.sort_by_key(|message| message.after); // stable: those behind the same place keep their order
-    // Said before the oldest message here: it comes with the older ones.
-    behind.retain(|message| message.after.is_some_and(|after| after + 1 >= held.first()));
+    let (mut behind, rest): (Vec<_>, Vec<_>) =
+        unsequenced.partition(|one| is_behind(messages, one));
+    behind.sort_by_key(|message| message.after); // stable: messages after the same seq keep their order
+    // It belongs before the oldest message on this device, so it is shown when that part is loaded.
+    behind.retain(|message| message.after.is_some_and(|after| after + 1 >= messages.first()));
     let mut behind = behind.into_iter().peekable();
-    let mut all = Vec::with_capacity(held.all().len() + behind.len() + rest.len());
-    for message in held.all() {
+    let mut all = Vec::with_capacity(messages.all().len() + behind.len() + rest.len());
+    for message in messages.all() {
         while let Some(refused) = behind.next_if(|one| one.after < Some(message.seq)) {
             all.push(refused.clone());
         }
@@ -27,21 +28,21 @@ pub(crate) fn arrange<'a>(
     all
 }
 
-/// The message that a list shows of a conversation: a refused one only until something comes after it.
+/// The last message for the list: a refused one only until a newer message exists.
 pub(crate) fn latest(
-    held: &Held,
-    previews: &Unplaced,
-    outgoing: &Unplaced,
+    messages: &MessageWindow,
+    previews: &Unsequenced,
+    outgoing: &Unsequenced,
 ) -> Option<Arc<Message>> {
-    let sent = || outgoing.all().rev().filter(|message| !is_behind(held, message));
-    // Whatever is on its way comes after what was refused.
-    let on_its_way = sent().find(|message| message.state != MessageState::Refused);
-    let unsaved = on_its_way.or_else(|| previews.all().next_back()).or_else(|| sent().next());
-    unsaved.or_else(|| held.all().back()).cloned()
+    let sent = || outgoing.all().rev().filter(|message| !is_behind(messages, message));
+    // Messages in flight are newer than refused ones.
+    let in_flight = sent().find(|message| message.state != MessageState::Refused);
+    let unsaved = in_flight.or_else(|| previews.all().next_back()).or_else(|| sent().next());
+    unsaved.or_else(|| messages.all().back()).cloned()
 }
 
-/// Whether it was refused, and something came after it.
-fn is_behind(held: &Held, message: &Message) -> bool {
+/// Whether it was refused and a newer message exists.
+fn is_behind(messages: &MessageWindow, message: &Message) -> bool {
     let is_refused = message.state == MessageState::Refused;
-    is_refused && message.after.is_some_and(|after| after < held.last())
+    is_refused && message.after.is_some_and(|after| after < messages.last())
 }

@@ -1,15 +1,15 @@
-//! Waits that grow.
+//! Exponential backoff.
 use std::time::Duration;
 
-use crate::chance;
+use crate::clock;
 use crate::timing::{Timing, ms};
 
-/// Waits that grow, each somewhere between nothing and its bound, so that many clients spread out.
+/// Exponential backoff with full jitter, so that many clients spread out.
 pub(crate) struct Backoff {
     base: Duration,
     max: Duration,
     tries: u32,
-    chance: fn() -> f64,
+    random: fn() -> f64,
 }
 
 impl Backoff {
@@ -18,14 +18,14 @@ impl Backoff {
     }
 
     pub(crate) fn between(base: Duration, max: Duration) -> Self {
-        Self { base, max, tries: 0, chance: chance::fraction }
+        Self { base, max, tries: 0, random: clock::random_fraction }
     }
 
-    /// How long to wait now; `least` if somebody told us.
+    /// The next wait; at least `least`.
     pub(crate) fn next(&mut self, least: Duration) -> Duration {
         let bound = self.base.saturating_mul(1 << self.tries.min(30)).min(self.max);
         self.tries += 1;
-        least + bound.mul_f64((self.chance)())
+        least + bound.mul_f64((self.random)())
     }
 
     pub(crate) fn reset(&mut self) {
@@ -33,7 +33,7 @@ impl Backoff {
     }
 }
 
-/// What a close code asks for.
+/// What to do after a close code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AfterClose {
     Reconnect,
@@ -41,7 +41,7 @@ pub(crate) enum AfterClose {
     GiveUp,
 }
 
-/// 41xx: refresh the token first. 44xx: do not come back. Anything else: come back with backoff.
+/// 41xx: refresh the token first. 44xx: do not reconnect. Anything else: reconnect with backoff.
 pub(crate) fn after_close(code: u16) -> AfterClose {
     match code {
         4100..4200 => AfterClose::Refresh,
@@ -50,7 +50,7 @@ pub(crate) fn after_close(code: u16) -> AfterClose {
     }
 }
 
-/// Whoever was too fast stays away for at least this long.
+/// The minimum wait after a close for exceeding a limit.
 pub(crate) fn least_wait(code: u16) -> Duration {
     if matches!(code, 4029 | 4030) { ms(1000) } else { Duration::ZERO }
 }
@@ -64,14 +64,14 @@ mod tests {
     fn waits_double_up_to_a_bound_and_are_spread_between_nothing_and_it() {
         let timing = Timing { backoff_base_ms: 100, backoff_max_ms: 500, ..Timing::default() };
         let mut backoff = Backoff::new(&timing);
-        backoff.chance = || 1.0;
+        backoff.random = || 1.0;
         let waits: Vec<Duration> = (0..5).map(|_| backoff.next(Duration::ZERO)).collect();
         assert_eq!(waits, [100, 200, 400, 500, 500].map(ms));
-        backoff.chance = || 0.0;
+        backoff.random = || 0.0;
         assert_eq!(backoff.next(Duration::ZERO), Duration::ZERO);
         assert_eq!(backoff.next(ms(1000)), ms(1000));
         backoff.reset();
-        backoff.chance = || 0.5;
+        backoff.random = || 0.5;
         assert_eq!(backoff.next(Duration::ZERO), ms(50));
     }
 

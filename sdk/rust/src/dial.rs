@@ -1,4 +1,4 @@
-//! Opens a connection to the server, for HTTP and for the socket alike.
+//! Opens connections to the server, for HTTP and for the socket.
 use std::io;
 
 use hyper::Uri;
@@ -7,17 +7,17 @@ use tokio::net::TcpStream;
 
 use crate::error::Error;
 
-/// A connection, plain or not.
+/// A connection, plain or TLS.
 pub(crate) trait Io: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Io for T {}
 
-/// Where the server is.
+/// The address of the server.
 #[derive(Clone)]
 pub(crate) struct Server {
     host: String,
     port: u16,
-    /// What comes before every path.
+    /// Prefixed to every path.
     base: String,
     #[cfg(feature = "tls")]
     tls: Option<tokio_rustls::TlsConnector>,
@@ -48,7 +48,7 @@ impl Server {
         })
     }
 
-    /// As the header `Host` says it.
+    /// The value of the `Host` header.
     pub(crate) fn name(&self) -> String {
         format!("{}:{}", self.host, self.port)
     }
@@ -72,7 +72,7 @@ impl Server {
     }
 }
 
-/// Trusts whom the system trusts.
+/// TLS with the certificates that the system trusts.
 #[cfg(feature = "tls")]
 fn connector() -> Result<tokio_rustls::TlsConnector, Error> {
     let mut roots = rustls::RootCertStore::empty();

@@ -1,42 +1,41 @@
-//! What can go wrong when one asks for something.
+//! The errors of a client.
 use std::time::Duration;
 
 use crate::reason::Reason;
 
-/// The server said no, and why.
+/// The server refused a request, with its reason.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("{message}")]
 #[non_exhaustive]
 pub struct Refused {
-    /// Its reason.
     pub reason: Reason,
-    /// What the server said about it.
+    /// The message of the server.
     pub message: String,
     /// The HTTP status, if it came over HTTP.
     pub status: Option<u16>,
-    /// The server said when to come back.
+    /// When to retry, if the server said so.
     pub retry_after: Option<Duration>,
-    /// Names the request in the server's log.
+    /// Identifies the request in the server's log.
     pub request_id: Option<String>,
 }
 
-/// Why something was not done.
+/// The error of a call.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The server said no.
+    /// The server refused the request.
     #[error(transparent)]
     Refused(Box<Refused>),
-    /// No answer came that one can use; whether the server did it is not known.
+    /// No usable answer came; it is unknown whether the server handled the request.
     #[error("{0}")]
     Unreachable(String),
-    /// The address of the server is none.
+    /// The address of the server is not valid.
     #[error("{0}")]
     BadUrl(String),
-    /// What was to be asked for is no request: its method, its path or its query.
+    /// The method, path or query of a request is not valid.
     #[error("{0}")]
     InvalidRequest(String),
-    /// What should survive a restart may not.
+    /// The store failed: what should survive a restart may not.
     #[error("cannot keep or find what was kept: {0}")]
     Store(String),
     /// The client was closed, or signed out meanwhile.
@@ -62,7 +61,7 @@ impl Error {
         }
     }
 
-    /// When the server said to come back, if it did.
+    /// When to retry, if the server said so.
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::Refused(refused) => refused.retry_after,
@@ -70,7 +69,7 @@ impl Error {
         }
     }
 
-    /// Whether asking again later makes sense.
+    /// Whether it is temporary, so that a retry makes sense.
     pub fn is_passing(&self) -> bool {
         match self {
             Self::Unreachable(_) => true,

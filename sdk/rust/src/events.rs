@@ -1,131 +1,92 @@
-//! What a client tells, and who listens.
+//! The events of a client and their listeners.
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures_util::Stream;
 use tokio::sync::mpsc;
 
+use crate::conversation_summary::ConversationSummary;
 use crate::error::Error;
-use crate::line::ConversationLine;
 use crate::reason::Reason;
 use crate::types::{Change, Message};
 
-/// How it stands with the server.
+/// The state of the connection and of the sign-in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
-    /// On the way.
     Connecting,
-    /// There.
     Online,
-    /// Not there.
     Offline {
-        /// When the next try is; none if nobody is trying.
+        /// When the next attempt starts; `None` if none is planned.
         retry_in: Option<Duration>,
     },
-    /// Somebody signed in elsewhere, and only one may be here.
+    /// The same account signed in on another device, and the server allows only one.
     Kicked,
-    /// Signed out: by the server for a reason, or by ourselves for none.
+    /// Signed out: by the server with a reason, or by `logout` without one.
     SignedOut {
-        /// Why.
         reason: Option<Reason>,
     },
 }
 
-/// How far somebody is.
+/// The kind of a receipt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Receipt {
-    /// Everything up to there arrived.
+    /// Everything up to the seq was delivered.
     Delivered,
-    /// Everything up to there was read.
+    /// Everything up to the seq was read.
     Read,
 }
 
-/// What a client tells.
+/// The events of a client.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum Event {
-    /// It stands otherwise with the server.
+    /// The state of the connection or of the sign-in changed.
     State(State),
-    /// There is a new message: in the order of the conversation, each once. Also own ones, when they
-    /// are sent. What had been delivered before this device came is history: it is in `messages`, and
-    /// no event.
+    /// A new message: once, in the order of its conversation. Own messages too, when they are sent.
+    /// Messages that were delivered before this device signed in are history: `messages` has them,
+    /// without an event.
     Message(Arc<Message>),
-    /// A message changed: its state, its place, or it was taken back.
+    /// A message changed: its state, its seq, or it was recalled.
     Update(Arc<Message>),
-    /// A preview or an unsent message is gone. If a preview that went with its connection was saved all
-    /// the same, it comes again as a new message.
+    /// A preview or an unsent message is gone. Previews are removed when the connection is lost;
+    /// those that were saved come again as `Message`.
     Removed {
-        /// Where it was.
         conversation_id: String,
-        /// What its sender called it.
         client_msg_id: String,
-        /// What the server called it, if it did.
+        /// Empty if the server had not assigned one.
         server_msg_id: String,
     },
-    /// A line of the list changed.
-    Conversation(Arc<ConversationLine>),
-    /// Something happened to the group, or a recall.
+    /// The summary of a conversation changed.
+    Conversation(Arc<ConversationSummary>),
+    /// A recall, or a change of the members or of the group.
     Change(Arc<Change>),
-    /// Somebody received or read.
-    Receipt {
-        /// Where.
-        conversation_id: String,
-        /// Who.
-        user_id: String,
-        /// Which of both.
-        kind: Receipt,
-        /// Up to where.
-        seq: u64,
-    },
-    /// Somebody writes, or stopped.
-    Typing {
-        /// Where.
-        conversation_id: String,
-        /// Who.
-        user_id: String,
-        /// Whether they write.
-        on: bool,
-    },
-    /// Somebody you share a conversation with, or you on another device, has a new name or picture.
-    Person {
-        /// Who.
-        user_id: String,
-        /// The name shown.
-        nickname: String,
-        /// Where the picture is.
-        avatar: String,
-    },
-    /// Somebody wants into your group.
+    /// A user received or read messages.
+    Receipt { conversation_id: String, user_id: String, kind: Receipt, seq: u64 },
+    /// A user is typing, or stopped.
+    Typing { conversation_id: String, user_id: String, is_typing: bool },
+    /// A user you share a conversation with (or you, on another device) changed the nickname or
+    /// avatar.
+    Person { user_id: String, nickname: String, avatar: String },
+    /// A user asks to join a group you administer.
     JoinRequest {
-        /// Which group.
         group_id: String,
-        /// Who.
         user_id: String,
-        /// What to give to `groups().decide`.
+        /// The id for `groups().decide`.
         request_id: String,
-        /// What they say about it.
+        /// The text of the request.
         message: String,
     },
-    /// You were let in, or not.
-    JoinDecision {
-        /// Which group.
-        group_id: String,
-        /// Who decided.
-        by: String,
-        /// Your request.
-        request_id: String,
-        /// Whether you are in.
-        accepted: bool,
-    },
-    /// Something went wrong that nobody waits for.
+    /// Your request to join was accepted or rejected.
+    JoinDecision { group_id: String, by: String, request_id: String, is_accepted: bool },
+    /// An error that no call returned.
     Problem(Error),
 }
 
-/// What a client tells from now on; nothing gets lost, however slowly it is read.
+/// The events of a client from now on, in an unbounded queue.
 pub struct Events(mpsc::UnboundedReceiver<Event>);
 
 impl Events {
-    /// The next one; `None` when the client is gone.
+    /// The next event; `None` when the client is closed.
     pub async fn next(&mut self) -> Option<Event> {
         self.0.recv().await
     }
@@ -142,28 +103,28 @@ impl Stream for Events {
     }
 }
 
-/// Everybody who listens.
+/// The event streams of a client.
 #[derive(Clone, Default)]
-pub(crate) struct Ears(Arc<Mutex<Vec<mpsc::UnboundedSender<Event>>>>);
+pub(crate) struct Listeners(Arc<Mutex<Vec<mpsc::UnboundedSender<Event>>>>);
 
-impl Ears {
-    pub(crate) fn listen(&self) -> Events {
-        let (tell, hear) = mpsc::unbounded_channel();
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(tell);
-        Events(hear)
+impl Listeners {
+    pub(crate) fn subscribe(&self) -> Events {
+        let (sender, receiver) = mpsc::unbounded_channel();
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(sender);
+        Events(receiver)
     }
 
-    pub(crate) fn tell(&self, event: &Event) {
-        let mut ears = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        ears.retain(|ear| ear.send(event.clone()).is_ok());
+    pub(crate) fn emit(&self, event: &Event) {
+        let mut listeners = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        listeners.retain(|listener| listener.send(event.clone()).is_ok());
     }
 
-    pub(crate) fn problem(&self, error: Error) {
-        self.tell(&Event::Problem(error));
+    pub(crate) fn emit_problem(&self, error: Error) {
+        self.emit(&Event::Problem(error));
     }
 
-    /// Nothing more is told.
-    pub(crate) fn end(&self) {
+    /// Ends all event streams.
+    pub(crate) fn close(&self) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 }

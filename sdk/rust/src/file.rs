@@ -8,34 +8,34 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::storage::{Store, beginning_with};
+use crate::storage::{Store, with_prefix};
 
-/// So many lines that say nothing any more may be in the file.
+/// The file is compacted when it has this many stale lines.
 const STALE_MAX: usize = 10_000;
 
-/// A lasting store: one file, a line for every change. Now and then, and when it is opened, the file
-/// is written anew beside itself and takes its own place at once, so that it is always whole.
+/// A persistent store: one file, a line for every change. When it is opened, and now and then, a
+/// compacted file is written beside it and renamed over it, so that it is always whole.
 pub struct FileStore {
     path: PathBuf,
-    kept: Mutex<Kept>,
+    state: Mutex<FileState>,
 }
 
-struct Kept {
+struct FileState {
     values: BTreeMap<String, Value>,
     file: File,
     lines: usize,
 }
 
-/// A line; without a value the key is forgotten.
+/// A line of the file; without a value the key is deleted.
 #[derive(Serialize, Deserialize)]
-struct Line<Key, Value> {
+struct Record<Key, Value> {
     key: Key,
     #[serde(skip_serializing_if = "Option::is_none")]
     value: Option<Value>,
 }
 
 impl FileStore {
-    /// Opens the store in this file, or begins it.
+    /// Opens or creates the store in this file.
     pub fn open(path: impl Into<PathBuf>) -> io::Result<Self> {
         let path = path.into();
         let text = match fs::read(&path) {
@@ -45,8 +45,9 @@ impl FileStore {
         };
         let mut values = BTreeMap::new();
         for line in text.lines() {
-            // A line that is not whole is the last word of a process that was killed.
-            let Ok(Line { key, value }) = serde_json::from_str::<Line<String, Value>>(line) else {
+            // A torn last line is left by a process that was killed, and is ignored.
+            let Ok(Record { key, value }) = serde_json::from_str::<Record<String, Value>>(line)
+            else {
                 continue;
             };
             match value {
@@ -54,64 +55,64 @@ impl FileStore {
                 None => values.remove(&key),
             };
         }
-        let file = write_anew(&path, &values)?;
+        let file = rewrite(&path, &values)?;
         let lines = values.len();
-        Ok(Self { path, kept: Mutex::new(Kept { values, file, lines }) })
+        Ok(Self { path, state: Mutex::new(FileState { values, file, lines }) })
     }
 
-    fn kept(&self) -> MutexGuard<'_, Kept> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    fn state(&self) -> MutexGuard<'_, FileState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn append(&self, kept: &mut Kept, key: &str, value: Option<&Value>) -> io::Result<()> {
-        kept.lines += 1;
-        if kept.lines > kept.values.len() * 2 + STALE_MAX {
-            kept.file = write_anew(&self.path, &kept.values)?;
-            kept.lines = kept.values.len();
+    fn append(&self, state: &mut FileState, key: &str, value: Option<&Value>) -> io::Result<()> {
+        state.lines += 1;
+        if state.lines > state.values.len() * 2 + STALE_MAX {
+            state.file = rewrite(&self.path, &state.values)?;
+            state.lines = state.values.len();
             return Ok(());
         }
-        kept.file.write_all(line(key, value)?.as_bytes())
+        state.file.write_all(record_line(key, value)?.as_bytes())
     }
 }
 
 impl Store for FileStore {
     fn get(&self, key: &str) -> io::Result<Option<Value>> {
-        Ok(self.kept().values.get(key).cloned())
+        Ok(self.state().values.get(key).cloned())
     }
 
     fn set(&self, key: &str, value: &Value) -> io::Result<()> {
-        let mut kept = self.kept();
-        kept.values.insert(key.to_owned(), value.clone());
-        self.append(&mut kept, key, Some(value))
+        let mut state = self.state();
+        state.values.insert(key.to_owned(), value.clone());
+        self.append(&mut state, key, Some(value))
     }
 
     fn delete(&self, key: &str) -> io::Result<()> {
-        let mut kept = self.kept();
-        if kept.values.remove(key).is_none() {
+        let mut state = self.state();
+        if state.values.remove(key).is_none() {
             return Ok(());
         }
-        self.append(&mut kept, key, None)
+        self.append(&mut state, key, None)
     }
 
     fn list(&self, prefix: &str) -> io::Result<Vec<(String, Value)>> {
-        Ok(beginning_with(&self.kept().values, prefix))
+        Ok(with_prefix(&self.state().values, prefix))
     }
 }
 
-fn line(key: &str, value: Option<&Value>) -> io::Result<String> {
-    Ok(serde_json::to_string(&Line { key, value })? + "\n")
+fn record_line(key: &str, value: Option<&Value>) -> io::Result<String> {
+    Ok(serde_json::to_string(&Record { key, value })? + "\n")
 }
 
-fn write_anew(path: &Path, values: &BTreeMap<String, Value>) -> io::Result<File> {
+fn rewrite(path: &Path, values: &BTreeMap<String, Value>) -> io::Result<File> {
     let mut lines = String::new();
     for (key, value) in values {
-        lines += &line(key, Some(value))?;
+        lines += &record_line(key, Some(value))?;
     }
     let mut beside = path.as_os_str().to_owned();
     beside.push(".new");
     let mut options = OpenOptions::new();
     options.write(true).create(true).truncate(true);
-    // The file holds the sign-in: nobody else may read it.
+    // The file holds the sign-in: only its owner may read it.
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     let mut file = options.open(&beside)?;

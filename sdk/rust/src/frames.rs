@@ -1,12 +1,13 @@
-//! What is said over the socket: the typed dialect.
+//! The frames of the typed dialect.
 use std::collections::HashMap;
 
 use serde::{Deserialize, Deserializer, Serialize};
 
+use crate::group::Role;
 use crate::reason::Reason;
-use crate::types::{Address, Extra, MessageType, Receive};
+use crate::types::{Address, ChangeKind, Extra, MessageType, Receive};
 
-/// What one must keep to, as `AUTH_OK` tells it; a rate of zero is no limit.
+/// The limits of the server, from `AUTH_OK`; a rate of zero is no limit.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct Limits {
@@ -16,7 +17,7 @@ pub(crate) struct Limits {
     pub(crate) idle_timeout_ms: u64,
 }
 
-/// What we say.
+/// Frames from the client.
 #[derive(Debug, Serialize)]
 #[serde(tag = "type", rename_all = "SCREAMING_SNAKE_CASE", rename_all_fields = "camelCase")]
 pub(crate) enum ClientFrame<'a> {
@@ -28,8 +29,8 @@ pub(crate) enum ClientFrame<'a> {
     },
     Ping,
     Pong,
-    SingleChat(Said<'a>),
-    GroupChat(Said<'a>),
+    SingleChat(OutgoingChat<'a>),
+    GroupChat(OutgoingChat<'a>),
     Ack {
         ack_type: &'a str,
         server_msg_id: &'a str,
@@ -51,10 +52,10 @@ impl ClientFrame<'_> {
     }
 }
 
-/// A message on its way to the server.
+/// The payload of a message to send.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Said<'a> {
+pub(crate) struct OutgoingChat<'a> {
     #[serde(flatten)]
     pub(crate) address: &'a Address,
     pub(crate) client_msg_id: &'a str,
@@ -68,7 +69,7 @@ pub(crate) struct Said<'a> {
     pub(crate) reply_to_server_msg_id: Option<&'a str>,
 }
 
-/// What the server says. What a later server makes up is `Other`.
+/// Frames from the server. Types of a later server are `Other`.
 #[derive(Debug, Deserialize)]
 #[serde(tag = "type", rename_all = "SCREAMING_SNAKE_CASE", rename_all_fields = "camelCase")]
 pub(crate) enum ServerFrame {
@@ -87,14 +88,14 @@ pub(crate) enum ServerFrame {
     },
     Ping,
     Pong,
-    SingleChat(Chat),
-    GroupChat(Chat),
-    Ack(Ack),
-    MessageRevoked(Revoked),
-    GroupChanged(GroupChanged),
+    SingleChat(ChatFrame),
+    GroupChat(ChatFrame),
+    Ack(AckFrame),
+    MessageRevoked(RevokedFrame),
+    GroupChanged(GroupChangedFrame),
     GroupNotify {
         conversation_id: String,
-        #[serde(deserialize_with = "place")]
+        #[serde(deserialize_with = "seq")]
         msg_seq: u64,
     },
     GroupJoinRequest {
@@ -115,7 +116,7 @@ pub(crate) enum ServerFrame {
         receive: Receive,
         #[serde(default)]
         pinned: bool,
-        #[serde(default, deserialize_with = "place_if_any")]
+        #[serde(default, deserialize_with = "optional_seq")]
         hidden_seq: Option<u64>,
     },
     UserUpdated {
@@ -136,21 +137,21 @@ pub(crate) enum ServerFrame {
 }
 
 impl ServerFrame {
-    /// Reads a frame; nothing if it is none.
+    /// Parses a frame; `None` if it is none.
     pub(crate) fn read(text: &str) -> Option<Self> {
         serde_json::from_str(text).ok()
     }
 }
 
-/// Somebody said something. A preview has no place in the order yet.
+/// A message. A preview has no seq yet.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Chat {
+pub(crate) struct ChatFrame {
     pub(crate) from: String,
     pub(crate) conversation_id: String,
     pub(crate) client_msg_id: String,
     pub(crate) server_msg_id: String,
-    #[serde(default, deserialize_with = "place_if_any")]
+    #[serde(default, deserialize_with = "optional_seq")]
     pub(crate) msg_seq: Option<u64>,
     #[serde(default)]
     pub(crate) body: String,
@@ -167,7 +168,7 @@ pub(crate) struct Chat {
     pub(crate) ts: u64,
 }
 
-/// What an acknowledgement is about.
+/// The kind of an ACK.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum AckType {
@@ -181,17 +182,17 @@ pub(crate) enum AckType {
     Other,
 }
 
-/// What became of a message of ours, or how far somebody is.
+/// The outcome of a message of ours, or a receipt.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Ack {
+pub(crate) struct AckFrame {
     #[serde(rename = "ackType")]
     pub(crate) kind: AckType,
     pub(crate) conversation_id: String,
     pub(crate) server_msg_id: String,
     #[serde(default)]
     pub(crate) client_msg_id: String,
-    #[serde(default, deserialize_with = "place_if_any")]
+    #[serde(default, deserialize_with = "optional_seq")]
     pub(crate) msg_seq: Option<u64>,
     pub(crate) from: Option<String>,
     pub(crate) body: Option<String>,
@@ -199,35 +200,35 @@ pub(crate) struct Ack {
     pub(crate) ts: u64,
 }
 
-/// A message was taken back.
+/// A recalled message.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Revoked {
+pub(crate) struct RevokedFrame {
     pub(crate) from: String,
     pub(crate) conversation_id: String,
     pub(crate) server_msg_id: String,
-    #[serde(deserialize_with = "place")]
+    #[serde(deserialize_with = "seq")]
     pub(crate) msg_seq: u64,
-    #[serde(deserialize_with = "place")]
+    #[serde(deserialize_with = "seq")]
     pub(crate) change_seq: u64,
     #[serde(default)]
     pub(crate) ts: u64,
 }
 
-/// People or the group changed.
+/// A change of the members or of the group.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct GroupChanged {
-    pub(crate) event: String,
+pub(crate) struct GroupChangedFrame {
+    pub(crate) event: ChangeKind,
     pub(crate) from: String,
     pub(crate) conversation_id: String,
-    #[serde(deserialize_with = "place")]
+    #[serde(deserialize_with = "seq")]
     pub(crate) change_seq: u64,
     pub(crate) user_id: Option<String>,
     pub(crate) user_ids: Option<Vec<String>>,
-    #[serde(default, deserialize_with = "place_if_any")]
+    #[serde(default, deserialize_with = "optional_seq")]
     pub(crate) msg_seq: Option<u64>,
-    pub(crate) role: Option<String>,
+    pub(crate) role: Option<Role>,
     pub(crate) muted_until: Option<i64>,
     pub(crate) on: Option<bool>,
     pub(crate) group: Option<Extra>,
@@ -235,15 +236,16 @@ pub(crate) struct GroupChanged {
     pub(crate) ts: u64,
 }
 
-/// A place is a string on the wire, since not every language has whole numbers; a number will do.
+/// A seq is a string on the wire, since not every language has 64-bit integers; a number is
+/// accepted, too.
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum Place {
+enum SeqField {
     Number(u64),
     Text(String),
 }
 
-impl Place {
+impl SeqField {
     fn number<E: serde::de::Error>(self) -> Result<u64, E> {
         match self {
             Self::Number(number) => Ok(number),
@@ -252,10 +254,10 @@ impl Place {
     }
 }
 
-fn place<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
-    Place::deserialize(from)?.number()
+fn seq<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
+    SeqField::deserialize(from)?.number()
 }
 
-fn place_if_any<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
-    Option::<Place>::deserialize(from)?.map(Place::number).transpose()
+fn optional_seq<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
+    Option::<SeqField>::deserialize(from)?.map(SeqField::number).transpose()
 }

@@ -1,183 +1,178 @@
-//! What there is to know about groups.
-use serde::{Deserialize, Serialize};
+//! The data of groups.
+use serde::{Deserialize, Deserializer, Serialize};
 
-/// What one may say about a group; what is `None` stays or is the default.
+/// The profile of a group. `None` is the default in `create` and leaves the field as it is in
+/// `update`.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct GroupProfile {
-    /// What it is called; a new one needs it.
+    /// Required to create a group.
     pub name: Option<String>,
-    /// What it is about.
     pub introduction: Option<String>,
-    /// What everybody should know.
     pub announcement: Option<String>,
-    /// Its picture.
     pub avatar: Option<String>,
-    /// What the app keeps about it.
+    /// A field of the app.
     pub extra: Option<String>,
     /// `open`, `approval` or `invite`.
     pub join_type: Option<String>,
-    /// What new members see: what came since they `joined`, or `all`.
+    /// What new members see: messages since they `joined`, or `all`.
     pub history: Option<String>,
 }
 
 impl GroupProfile {
-    /// A group of this name.
+    /// A profile with this name.
     pub fn named(name: &str) -> Self {
         Self { name: Some(name.to_owned()), ..Self::default() }
     }
 }
 
-/// A group; the last fields only for its members.
+/// A group; the optional fields are only set for its members.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 pub struct Group {
-    /// Its id.
     pub group_id: String,
-    /// The id of its conversation.
     pub conversation_id: String,
-    /// What it is called.
     pub name: String,
-    /// What it is about.
     pub introduction: String,
-    /// What everybody should know.
     pub announcement: String,
-    /// Its picture.
     pub avatar: String,
-    /// What the app keeps about it.
+    /// A field of the app.
     pub extra: String,
     /// `open`, `approval` or `invite`.
     pub join_type: String,
     /// `joined` or `all`.
     pub history: String,
-    /// Who made it.
     pub creator_user_id: String,
-    /// Whose it is.
     pub owner_user_id: String,
-    /// How many are in it.
     pub member_count: u64,
-    /// Whether only owner and admins may speak.
+    /// Whether only the owner and admins may post.
     pub is_muted: bool,
-    /// A number of the app's own, chosen when it was made.
+    /// A number of the app, set when the group is created.
     pub group_type: i32,
-    /// 0 normal, 1 ended.
-    pub status: u8,
-    /// When it was made.
+    /// Whether it was dissolved or dismissed.
+    #[serde(rename = "status", deserialize_with = "flag")]
+    pub is_ended: bool,
     pub created_at: u64,
-    /// When it was changed.
     pub updated_at: u64,
-    /// What to join with.
+    /// The code for `join_by_code`.
     pub group_code: Option<String>,
-    /// How many wait; only for those who decide.
+    /// The number of pending join requests; only for the owner and admins.
     pub join_request_count: Option<u64>,
-    /// The first message you see.
+    /// The first message you may see.
     pub join_seq: Option<u64>,
-    /// 0 member, 1 admin, 2 owner.
-    pub my_role: Option<u8>,
-    /// Until when you may not speak.
+    #[serde(deserialize_with = "optional_role")]
+    pub my_role: Option<Role>,
+    /// Until when you are muted, in milliseconds since 1970.
     pub muted_until: Option<i64>,
 }
 
-/// Somebody in a group.
+/// A member of a group.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Member {
-    /// Which group.
     pub group_id: String,
-    /// Who.
     pub user_id: String,
-    /// What to call them.
     pub nickname: String,
-    /// Their picture.
     pub avatar: String,
-    /// What to call them in this group; empty: as everywhere.
+    /// The nickname in this group; empty if it is the same as everywhere.
     #[serde(default)]
     pub group_nickname: String,
-    /// Their picture in this group; empty: as everywhere.
+    /// The avatar in this group; empty if it is the same as everywhere.
     #[serde(default)]
     pub group_avatar: String,
-    /// What their app keeps about them in this group.
+    /// A field of the app.
     #[serde(default)]
     pub extra: String,
-    /// 0 member, 1 admin, 2 owner.
-    pub role_level: u8,
-    /// Since when.
+    #[serde(rename = "role_level", deserialize_with = "role")]
+    pub role: Role,
     pub joined_at: u64,
-    /// Until when they may not speak.
+    /// Until when they are muted, in milliseconds since 1970.
     #[serde(default)]
     pub muted_until: i64,
-    /// Who brought them.
     pub inviter_user_id: Option<String>,
 }
 
-/// How you want to be seen in a group; what is `None` stays.
+/// Your profile in a group; `None` leaves a field as it is.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct MemberProfile {
-    /// Your name there; empty: as everywhere.
+    /// Empty: the same as everywhere.
     pub group_nickname: Option<String>,
-    /// Your picture there.
+    /// Empty: the same as everywhere.
     pub group_avatar: Option<String>,
-    /// What the app keeps about you there.
+    /// A field of the app.
     pub extra: Option<String>,
 }
 
-/// What somebody may do in a group; its owner is made by `Groups::transfer`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// The role of a member, the lowest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Role {
-    /// What everybody may.
     Member = 0,
-    /// Decides who is in it, and who may speak.
+    /// May manage members and mute them.
     Admin = 1,
+    /// Every group has one.
+    Owner = 2,
 }
 
-/// How far a member has come.
+impl From<u8> for Role {
+    /// The role of a number of HTTP.
+    fn from(level: u8) -> Self {
+        match level {
+            0 => Self::Member,
+            1 => Self::Admin,
+            _ => Self::Owner,
+        }
+    }
+}
+
+fn role<'de, D: Deserializer<'de>>(from: D) -> Result<Role, D::Error> {
+    u8::deserialize(from).map(Role::from)
+}
+
+fn optional_role<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Role>, D::Error> {
+    Ok(Option::<u8>::deserialize(from)?.map(Role::from))
+}
+
+fn flag<'de, D: Deserializer<'de>>(from: D) -> Result<bool, D::Error> {
+    u8::deserialize(from).map(|number| number == 1)
+}
+
+/// The cursors of a member.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct MemberReadState {
-    /// Who.
     pub user_id: String,
-    /// The first message they were there for: they have not read what was said before, whatever
-    /// `read_seq` is.
+    /// The first message the member may see; earlier ones are not read, whatever `read_seq` is.
     pub from_seq: u64,
-    /// How far they have received.
     pub delivered_seq: u64,
-    /// How far they have read.
     pub read_seq: u64,
 }
 
-/// Somebody who wants into a group.
+/// A request to join a group.
 #[derive(Debug, Clone, Deserialize)]
 pub struct JoinRequest {
-    /// What to give to `decide`.
+    /// The id for `decide`.
     pub request_id: String,
-    /// Which group.
     pub group_id: String,
-    /// Who.
     pub user_id: String,
-    /// What they say about it.
+    /// The text of the request.
     pub message: String,
-    /// Since when they wait.
     pub created_at: u64,
 }
 
-/// What became of joining.
+/// The result of joining.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Joined {
-    /// Which group.
     pub group_id: String,
-    /// `joined`, or `pending` until somebody decides.
+    /// `joined`, or `pending` until an admin decides.
     pub status: String,
-    /// The request, if somebody has to decide.
+    /// The request, if it is pending.
     pub request_id: Option<String>,
 }
 
-/// A page of a list; give `next_cursor` to get the next one.
+/// A page of a list; pass `next_cursor` to get the next one.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Page<Item> {
-    /// What is on it.
     pub list: Vec<Item>,
-    /// Whether there is another one.
     #[serde(default)]
     pub has_more: bool,
-    /// What that begins with.
     pub next_cursor: Option<String>,
-    /// How many there are in all.
     pub total: Option<u64>,
 }

@@ -1,4 +1,4 @@
-//! Asking over HTTP.
+//! HTTP requests.
 use std::fmt::Write;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -18,47 +18,47 @@ use crate::dial::Server;
 use crate::error::{Error, Refused};
 use crate::reason::Reason;
 
-const ANSWER_BYTES_MAX: usize = 64 << 20;
-/// A connection that rested longer may be closed by the server at any moment.
-const REST: Duration = Duration::from_secs(5);
+const RESPONSE_BYTES_MAX: usize = 64 << 20;
+/// An idle connection is reused for this long; the server may close older ones at any moment.
+const IDLE_MAX: Duration = Duration::from_secs(5);
 
-/// Asks over HTTP. Every answer is an envelope; a refusal becomes an error with its reason.
+/// HTTP requests. Every answer is an envelope; a refusal becomes an error with its reason.
 #[derive(Clone)]
 pub(crate) struct Http {
     pub(crate) server: Arc<Server>,
     timeout: Duration,
-    /// A connection that was used and may be used again, and since when it rests.
-    rests: Arc<Mutex<Option<(Instant, Sender)>>>,
+    /// An idle connection to reuse, and since when it is idle.
+    idle: Arc<Mutex<Option<(Instant, HttpSender)>>>,
 }
 
-type Sender = SendRequest<Full<Bytes>>;
+type HttpSender = SendRequest<Full<Bytes>>;
 
-/// What to ask.
-pub(crate) struct Ask {
+/// A request to the API.
+pub(crate) struct ApiRequest {
     method: Method,
     path: String,
     body: Option<Value>,
-    /// If it is not the usual one.
+    /// Overrides the default.
     timeout: Option<Duration>,
 }
 
-/// A whole answer of the server to `Client::request`, in the names of HTTP.
+/// The envelope of an answer to `Client::request`, with the names of HTTP.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Reply<Data> {
-    /// 0, since a refusal is an error.
+    /// Always 0: a refusal is an error.
     pub code: i64,
-    /// What the server says about it.
+    /// The message of the server.
     pub message: String,
-    /// What was asked for.
+    /// The payload.
     pub data: Data,
-    /// Names the request in the server's log.
+    /// Identifies the request in the server's log.
     pub request_id: String,
-    /// Of a `data` that is a list: whether there is more.
+    /// If `data` is a list: whether there is more.
     pub has_more: Option<bool>,
 }
 
-/// An answer as it comes.
+/// The envelope as received.
 #[derive(Deserialize)]
 struct Envelope {
     #[serde(default)]
@@ -71,21 +71,21 @@ struct Envelope {
     has_more: Option<bool>,
 }
 
-impl Ask {
+impl ApiRequest {
     pub(crate) fn get(path: &str, query: &[(&str, &str)]) -> Self {
         let mut path = path.to_owned();
         for (key, value) in query {
-            add(&mut path, key, value);
+            add_query(&mut path, key, value);
         }
         Self { method: Method::GET, path, body: None, timeout: None }
     }
 
-    /// Anything, as the app gives it. Without a body its fields become the query.
+    /// Any request of the app. For methods without a body, its fields become the query.
     pub(crate) fn any(method: &str, path: &str, body: Option<Value>) -> Result<Self, Error> {
         let bad = |why: &str| Error::InvalidRequest(format!("{method} {path}: {why}"));
         let method = Method::from_bytes(method.to_ascii_uppercase().as_bytes())
             .map_err(|_| bad("no method"))?;
-        // Anything else would name another host, which must not get the token.
+        // Anything else could name another host, which must not get the token.
         if !path.starts_with('/') || path.starts_with("//") {
             return Err(bad("a path begins with one /"));
         }
@@ -103,8 +103,8 @@ impl Ask {
         for (key, value) in &fields {
             match value {
                 Value::Null => {}
-                Value::String(text) => add(&mut path, key, text),
-                Value::Bool(_) | Value::Number(_) => add(&mut path, key, &value.to_string()),
+                Value::String(text) => add_query(&mut path, key, text),
+                Value::Bool(_) | Value::Number(_) => add_query(&mut path, key, &value.to_string()),
                 _ => return Err(bad("a field of a query is a text, a number or a bool")),
             }
         }
@@ -119,76 +119,82 @@ impl Ask {
         Self { method: Method::PUT, path: path.to_owned(), body: Some(body), timeout: None }
     }
 
-    /// The answer has to come within this time.
-    pub(crate) fn within(self, timeout: Duration) -> Self {
+    /// Overrides the timeout.
+    pub(crate) fn with_timeout(self, timeout: Duration) -> Self {
         Self { timeout: Some(timeout), ..self }
     }
 }
 
 impl Http {
     pub(crate) fn new(server: Server, timeout: Duration) -> Self {
-        Self { server: Arc::new(server), timeout, rests: Arc::default() }
+        Self { server: Arc::new(server), timeout, idle: Arc::default() }
     }
 
-    /// Asks once, with this token if there is one.
-    pub(crate) async fn ask<T: DeserializeOwned>(
+    /// Sends the request once, with this token if there is one.
+    pub(crate) async fn fetch<T: DeserializeOwned>(
         &self,
-        ask: &Ask,
+        request: &ApiRequest,
         token: Option<&str>,
     ) -> Result<T, Error> {
-        Ok(self.reply(ask, token).await?.data)
+        Ok(self.fetch_reply(request, token).await?.data)
     }
 
-    /// The same, with all that the server says about it.
-    pub(crate) async fn reply<T: DeserializeOwned>(
+    /// The same, with the whole envelope.
+    pub(crate) async fn fetch_reply<T: DeserializeOwned>(
         &self,
-        ask: &Ask,
+        request: &ApiRequest,
         token: Option<&str>,
     ) -> Result<Reply<T>, Error> {
-        let name = format!("{} {}", ask.method, ask.path.split('?').next().unwrap_or_default());
-        let lost = |why: String| Error::Unreachable(format!("{name}: {why}"));
-        let answer = timeout(ask.timeout.unwrap_or(self.timeout), self.exchange(ask, token)).await;
-        let answer = answer.map_err(|_| lost("no answer in time".to_owned()))?;
-        let (status, retry_after, bytes) = answer.map_err(|why| lost(why.to_string()))?;
-        let told: Envelope = serde_json::from_slice(&bytes)
-            .map_err(|_| lost(format!("status {status} without an envelope")))?;
+        let name =
+            format!("{} {}", request.method, request.path.split('?').next().unwrap_or_default());
+        let unreachable = |why: String| Error::Unreachable(format!("{name}: {why}"));
+        let answer =
+            timeout(request.timeout.unwrap_or(self.timeout), self.exchange(request, token)).await;
+        let answer = answer.map_err(|_| unreachable("no answer in time".to_owned()))?;
+        let (status, retry_after, bytes) = answer.map_err(|why| unreachable(why.to_string()))?;
+        let envelope: Envelope = serde_json::from_slice(&bytes)
+            .map_err(|_| unreachable(format!("status {status} without an envelope")))?;
         if status.is_success() {
-            let data = serde_json::from_value(told.data)
-                .map_err(|why| lost(format!("an answer of another kind: {why}")))?;
+            let data = serde_json::from_value(envelope.data)
+                .map_err(|why| unreachable(format!("an answer of another kind: {why}")))?;
             return Ok(Reply {
-                code: told.code,
-                message: told.message.unwrap_or_default(),
+                code: envelope.code,
+                message: envelope.message.unwrap_or_default(),
                 data,
-                request_id: told.request_id.unwrap_or_default(),
-                has_more: told.has_more,
+                request_id: envelope.request_id.unwrap_or_default(),
+                has_more: envelope.has_more,
             });
         }
-        let Some(reason) = told.reason else {
-            return Err(lost(format!("status {status} without a reason")));
+        let Some(reason) = envelope.reason else {
+            return Err(unreachable(format!("status {status} without a reason")));
         };
-        let message = told.message.unwrap_or_else(|| reason.text().to_owned());
-        let (status, request_id) = (Some(status.as_u16()), told.request_id);
+        let message = envelope.message.unwrap_or_else(|| reason.text().to_owned());
+        let (status, request_id) = (Some(status.as_u16()), envelope.request_id);
         Err(Error::Refused(Box::new(Refused { reason, message, status, retry_after, request_id })))
     }
 
-    async fn exchange(&self, ask: &Ask, token: Option<&str>) -> Result<Answer, BoxError> {
-        let mut request = Request::builder()
-            .method(&ask.method)
-            .uri(self.server.path(&ask.path))
+    async fn exchange(
+        &self,
+        request: &ApiRequest,
+        token: Option<&str>,
+    ) -> Result<RawResponse, BoxError> {
+        let mut builder = Request::builder()
+            .method(&request.method)
+            .uri(self.server.path(&request.path))
             .header(header::HOST, self.server.name());
         if let Some(token) = token {
-            request = request.header(header::AUTHORIZATION, format!("Bearer {token}"));
+            builder = builder.header(header::AUTHORIZATION, format!("Bearer {token}"));
         }
-        let body = ask.body.as_ref().map(Value::to_string);
+        let body = request.body.as_ref().map(Value::to_string);
         if body.is_some() {
-            request = request.header(header::CONTENT_TYPE, "application/json");
+            builder = builder.header(header::CONTENT_TYPE, "application/json");
         }
-        let request = request.body(Full::from(body.unwrap_or_default()))?;
+        let outgoing = builder.body(Full::from(body.unwrap_or_default()))?;
         let mut sender = self.sender().await?;
-        let response = sender.send_request(request).await?;
+        let response = sender.send_request(outgoing).await?;
         let (parts, body) = response.into_parts();
-        let bytes = Limited::new(body, ANSWER_BYTES_MAX).collect().await?.to_bytes();
-        self.rest(sender);
+        let bytes = Limited::new(body, RESPONSE_BYTES_MAX).collect().await?.to_bytes();
+        self.keep_idle(sender);
         let wait = parts.headers.get(header::RETRY_AFTER).and_then(|value| value.to_str().ok());
         let wait = wait
             .and_then(|value| value.parse().ok())
@@ -196,32 +202,32 @@ impl Http {
         Ok((parts.status, wait, bytes))
     }
 
-    /// The connection that rests, or a new one.
-    async fn sender(&self) -> Result<Sender, BoxError> {
-        let rests = self.rests.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some((since, mut sender)) = rests
-            && since.elapsed() < REST
+    /// The idle connection, or a new one.
+    async fn sender(&self) -> Result<HttpSender, BoxError> {
+        let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some((since, mut sender)) = idle
+            && since.elapsed() < IDLE_MAX
             && sender.ready().await.is_ok()
         {
             return Ok(sender);
         }
         let (sender, connection) = handshake(TokioIo::new(self.server.dial().await?)).await?;
-        // It ends with the sender; why it ended, the sender knows too.
+        // It ends with the sender, which also reports its errors.
         tokio::spawn(async { connection.await.ok() });
         Ok(sender)
     }
 
-    fn rest(&self, sender: Sender) {
-        let mut rests = self.rests.lock().unwrap_or_else(PoisonError::into_inner);
-        *rests = Some((Instant::now(), sender));
+    fn keep_idle(&self, sender: HttpSender) {
+        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        *idle = Some((Instant::now(), sender));
     }
 }
 
-type Answer = (StatusCode, Option<Duration>, Bytes);
+type RawResponse = (StatusCode, Option<Duration>, Bytes);
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
-/// Adds a field to the query of a path.
-fn add(path: &mut String, key: &str, value: &str) {
+/// Appends a field to the query of a path.
+fn add_query(path: &mut String, key: &str, value: &str) {
     path.push(if path.contains('?') { '&' } else { '?' });
     escape(path, key);
     path.push('=');
@@ -238,7 +244,7 @@ fn escape(path: &mut String, value: &str) {
     }
 }
 
-/// The fields of a request; those that are `None` are left out.
+/// The fields of a request body, without those that are `None`.
 pub(crate) fn fields(body: &impl Serialize) -> Value {
     let mut value = serde_json::to_value(body).expect("a request is plain data");
     if let Value::Object(fields) = &mut value {
@@ -253,23 +259,32 @@ mod tests {
 
     #[test]
     fn what_has_a_meaning_in_an_address_is_escaped() {
-        let ask = Ask::get("/a", &[("x", "sg_1 2&é"), ("y", "3")]);
-        assert_eq!(ask.path, "/a?x=sg_1%202%26%C3%A9&y=3");
-        assert_eq!(Ask::get("/a", &[]).path, "/a");
+        let request = ApiRequest::get("/a", &[("x", "sg_1 2&é"), ("y", "3")]);
+        assert_eq!(request.path, "/a?x=sg_1%202%26%C3%A9&y=3");
+        assert_eq!(ApiRequest::get("/a", &[]).path, "/a");
     }
 
     #[test]
     fn what_an_app_asks_for_has_a_body_or_a_query() {
         let given = || Some(json!({ "a": "x y", "b": 2, "c": true, "d": null }));
         for method in ["get", "DELETE"] {
-            let ask = Ask::any(method, "/p?z=1", given()).unwrap();
-            assert_eq!((ask.path.as_str(), &ask.body), ("/p?z=1&a=x%20y&b=2&c=true", &None));
+            let request = ApiRequest::any(method, "/p?z=1", given()).unwrap();
+            assert_eq!(
+                (request.path.as_str(), &request.body),
+                ("/p?z=1&a=x%20y&b=2&c=true", &None)
+            );
         }
-        let ask = Ask::any("patch", "/p", given()).unwrap();
-        assert_eq!((ask.method, ask.path.as_str(), ask.body), (Method::PATCH, "/p", given()));
-        assert_eq!(Ask::any("POST", "/p", None).unwrap().body, Some(json!({})));
+        let request = ApiRequest::any("patch", "/p", given()).unwrap();
+        assert_eq!(
+            (request.method, request.path.as_str(), request.body),
+            (Method::PATCH, "/p", given())
+        );
+        assert_eq!(ApiRequest::any("POST", "/p", None).unwrap().body, Some(json!({})));
         for query in [json!([1]), json!({ "a": [1] }), json!("a")] {
-            assert!(matches!(Ask::any("GET", "/p", Some(query)), Err(Error::InvalidRequest(_))));
+            assert!(matches!(
+                ApiRequest::any("GET", "/p", Some(query)),
+                Err(Error::InvalidRequest(_))
+            ));
         }
     }
 
@@ -277,9 +292,9 @@ mod tests {
     fn a_path_that_names_another_host_is_none() {
         let hosts = [".evil.example/x", "@evil.example/x", "https://evil.example/x", "//evil/x"];
         for path in [&hosts[..], &["", "x", "/a b", "/a\r\nhost: evil"]].concat() {
-            let asked = Ask::any("GET", path, None);
-            assert!(matches!(asked, Err(Error::InvalidRequest(_))), "{path}");
+            let request = ApiRequest::any("GET", path, None);
+            assert!(matches!(request, Err(Error::InvalidRequest(_))), "{path}");
         }
-        assert!(matches!(Ask::any("GE T", "/", None), Err(Error::InvalidRequest(_))));
+        assert!(matches!(ApiRequest::any("GE T", "/", None), Err(Error::InvalidRequest(_))));
     }
 }

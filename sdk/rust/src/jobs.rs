@@ -1,50 +1,50 @@
-//! How everybody reaches the one task that owns the state.
+//! Runs closures on the task that owns the state.
 use tokio::sync::{mpsc, oneshot};
 
+use crate::account_state::AccountState;
 use crate::core::Core;
-use crate::desk::Desk;
 use crate::error::Error;
 
-/// A piece of work for the one task that owns the state.
+/// A closure for the task that owns the state.
 pub(crate) type Job = Box<dyn FnOnce(&mut Core) + Send>;
 
-/// Gives work to the task that owns the state.
+/// Sends jobs to the task that owns the state.
 #[derive(Clone)]
 pub(crate) struct Jobs(pub(crate) mpsc::UnboundedSender<Job>);
 
 impl Jobs {
-    /// Has it done some time; not at all if the client is gone.
+    /// Queues a job; it is dropped if the client is closed.
     pub(crate) fn put(&self, job: impl FnOnce(&mut Core) + Send + 'static) {
         self.0.send(Box::new(job)).ok();
     }
 
-    /// Has it done and waits for what comes of it.
-    pub(crate) async fn ask<T: Send + 'static>(
+    /// Queues a job and waits for its result.
+    pub(crate) async fn call<T: Send + 'static>(
         &self,
         job: impl FnOnce(&mut Core) -> T + Send + 'static,
     ) -> Result<T, Error> {
-        let (tell, told) = oneshot::channel();
+        let (sender, receiver) = oneshot::channel();
         self.put(move |core| {
-            tell.send(job(core)).ok(); // whoever asked may be gone
+            sender.send(job(core)).ok(); // the caller may have stopped waiting
         });
-        told.await.map_err(|_| Error::Closed)
+        receiver.await.map_err(|_| Error::Closed)
     }
 }
 
-/// The same for one sign-in: when that is over, nothing is done any more.
+/// The same for one sign-in: fails once it has ended.
 #[derive(Clone)]
-pub(crate) struct Inside {
+pub(crate) struct AccountJobs {
     pub(crate) jobs: Jobs,
-    pub(crate) number: u64,
+    pub(crate) account_number: u64,
 }
 
-impl Inside {
-    pub(crate) async fn ask<T: Send + 'static>(
+impl AccountJobs {
+    pub(crate) async fn call<T: Send + 'static>(
         &self,
-        job: impl FnOnce(&mut Desk) -> T + Send + 'static,
+        job: impl FnOnce(&mut AccountState) -> T + Send + 'static,
     ) -> Result<T, Error> {
-        let number = self.number;
-        let asked = self.jobs.ask(move |core| core.desk_of(number).map(job)).await?;
-        asked.ok_or(Error::Closed)
+        let number = self.account_number;
+        let result = self.jobs.call(move |core| core.account_of(number).map(job)).await?;
+        result.ok_or(Error::Closed)
     }
 }

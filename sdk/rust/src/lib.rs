@@ -1,64 +1,66 @@
-//! Talks to a Nexo server.
+//! A client of a Nexo server.
 //!
-//! What you send arrives once, in order, whatever the network does between; what you get is complete,
-//! in order, and told once. A restart goes on where it was.
+//! A message you send is stored once and in order, whatever the network does meanwhile. Messages you
+//! receive are complete, in order, and emitted once. After a restart the client resumes.
 //!
-//! In the order in which things happen:
-//! - `client` is the face: it gives jobs to the one task that owns everything, `core`;
-//! - `tokens` keeps the sign-in fresh, `http` asks, `dial` opens connections;
-//! - `link` stays connected, one `socket` after the other;
-//! - `desk` is what belongs to the person who is signed in: `outbox` and `lane` say things until they
-//!   are saved, `ear` and `inbox` put what arrives into its `conversation`, which is a `prefix` and
-//!   what is `held` of it, shown in the order of `arrange`; `reads` count who has
-//!   read ours in a group; `acks` tell the server how far we are; `sync` finds what is missing and
-//!   `pull` brings it.
+//! The modules, in the order of the data flow:
+//! - `client` and `messaging` are the API; they send `jobs` to the task that owns the state, `core`;
+//! - `tokens` refreshes the sign-in, `http` sends requests, `dial` opens connections;
+//! - `link` keeps the client connected, with one `socket` after the other;
+//! - `account_state` is the state of the signed-in user: `outbox` and `lane` send messages until they
+//!   are saved; `dispatcher` and `inbox` put incoming messages into their `conversation`, which has a
+//!   `contiguous` sequence and a `message_window`, shown in the order of `arrange`; `reads` has the
+//!   cursors of group members; `acks` sends our own cursors; `sync` finds what is missing and `pull`
+//!   fetches it; `own_joins` emits joins that a new conversation skipped.
 
+mod account_state;
 mod acks;
 mod arrange;
 mod backoff;
-mod chance;
 mod client;
+mod clock;
+mod contiguous;
 mod conversation;
+mod conversation_summary;
 mod core;
 mod cursors;
-mod desk;
 mod dial;
-mod ear;
-mod entry;
+mod dispatcher;
 mod error;
 mod events;
 mod file;
+mod frame_sender;
 mod frames;
 mod group;
 mod groups;
-mod held;
 mod http;
 mod inbox;
 mod jobs;
 mod lane;
-mod line;
 mod link;
+mod message_window;
 mod messages;
+mod messaging;
 mod options;
 mod outbox;
-mod pace;
+mod outbox_entry;
+mod own_joins;
 mod people;
-mod prefix;
 mod pull;
+mod rate_limiter;
 mod reads;
 mod reason;
 mod socket;
 mod storage;
 mod sync;
-mod talk;
 mod timing;
 mod tokens;
 mod types;
 mod typing;
-mod unplaced;
-mod wire;
+mod unsequenced;
 
 pub use client::Client;
+pub use conversation_summary::ConversationSummary;
 pub use error::{Error, Refused};
 pub use events::{Event, Events, Receipt, State};
 pub use file::FileStore;
@@ -67,13 +69,13 @@ pub use group::{
 };
 pub use groups::Groups;
 pub use http::Reply;
-pub use line::ConversationLine;
+pub use messaging::Reader;
 pub use options::Options;
 pub use people::{NewUser, People, Presence, Profile, User};
 pub use reason::{Close, Reason};
 pub use storage::{MemoryStore, Store};
-pub use talk::Reader;
 pub use timing::Timing;
 pub use types::{
-    Address, Change, Content, Extra, Message, MessageState, MessageType, Receive, Target,
+    Address, Change, ChangeKind, Content, Extra, Message, MessageState, MessageType, Receive,
+    Target,
 };

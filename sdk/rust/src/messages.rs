@@ -1,11 +1,12 @@
-//! Messages and changes, as each way of hearing of them tells it.
+//! Converts frames, pulled items and outbox entries to messages and changes.
 use serde::Deserialize;
 
-use crate::entry::Entry;
-use crate::frames::{Chat, GroupChanged, Revoked};
-use crate::types::{Change, Extra, Message, MessageState, MessageType};
+use crate::frames::{ChatFrame, GroupChangedFrame, RevokedFrame};
+use crate::group::Role;
+use crate::outbox_entry::OutboxEntry;
+use crate::types::{Change, ChangeKind, Extra, Message, MessageState, MessageType};
 
-/// A message as HTTP tells it.
+/// A message, as HTTP returns it.
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct MessageInfo {
     server_msg_id: String,
@@ -23,12 +24,12 @@ pub(crate) struct MessageInfo {
     recall_at: Option<u64>,
 }
 
-/// A change as HTTP tells it.
+/// A change, as HTTP returns it.
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct ChangeInfo {
     conversation_id: String,
     pub(crate) change_seq: u64,
-    kind: String,
+    kind: ChangeKind,
     #[serde(default)]
     operator_id: String,
     #[serde(default)]
@@ -38,7 +39,7 @@ pub(crate) struct ChangeInfo {
     from_seq: Option<u64>,
     user_id: Option<String>,
     user_ids: Option<Vec<String>>,
-    role: Option<String>,
+    role: Option<Role>,
     muted_until: Option<i64>,
     on: Option<bool>,
     group: Option<Extra>,
@@ -56,12 +57,12 @@ fn type_of(number: u8) -> MessageType {
 }
 
 impl Message {
-    /// What a push says.
-    pub(crate) fn pushed(chat: Chat, me: &str) -> Self {
-        let mine = chat.from == me;
+    /// A message from a pushed frame.
+    pub(crate) fn pushed(chat: ChatFrame, me: &str) -> Self {
+        let is_mine = chat.from == me;
         let state = match chat.msg_seq {
             None => MessageState::Preview,
-            Some(_) if mine => MessageState::Saved,
+            Some(_) if is_mine => MessageState::Saved,
             Some(_) => MessageState::Received,
         };
         Self {
@@ -70,14 +71,14 @@ impl Message {
             server_msg_id: chat.server_msg_id,
             seq: chat.msg_seq.unwrap_or(0),
             from: chat.from,
-            mine,
+            is_mine,
             kind: chat.msg_type,
             body: chat.body,
             extra: chat.extra,
             mentions: chat.mentions,
             reply_to: chat.reply_to_server_msg_id,
-            important: chat.important,
-            revoked: chat.revoked,
+            is_important: chat.important,
+            is_recalled: chat.revoked,
             at: chat.ts,
             state,
             read_by: None,
@@ -86,9 +87,9 @@ impl Message {
         }
     }
 
-    /// What a pull says.
+    /// A message from a pull.
     pub(crate) fn pulled(info: MessageInfo, me: &str) -> Self {
-        let mine = info.sender_id == me;
+        let is_mine = info.sender_id == me;
         let mentioned = info.mentions.iter().flatten().any(|who| who == me || who == "@all");
         Self {
             conversation_id: info.conversation_id,
@@ -96,25 +97,25 @@ impl Message {
             server_msg_id: info.server_msg_id,
             seq: info.seq,
             from: info.sender_id,
-            mine,
+            is_mine,
             kind: type_of(info.msg_type),
-            // One string, named after the type.
+            // One string, keyed by the type.
             body: info.content.into_values().next().unwrap_or_default(),
             extra: info.extra,
             mentions: info.mentions,
             reply_to: info.reply_to_server_msg_id,
-            important: !mine && mentioned,
-            revoked: info.recall_at.is_some(),
+            is_important: !is_mine && mentioned,
+            is_recalled: info.recall_at.is_some(),
             at: info.send_at,
-            state: if mine { MessageState::Saved } else { MessageState::Received },
+            state: if is_mine { MessageState::Saved } else { MessageState::Received },
             read_by: None,
             reason: None,
             after: None,
         }
     }
 
-    /// What waits in the outbox.
-    pub(crate) fn waiting(entry: &Entry, me: &str) -> Self {
+    /// A message from an outbox entry.
+    pub(crate) fn waiting(entry: &OutboxEntry, me: &str) -> Self {
         let refused = entry.reason.is_some();
         Self {
             conversation_id: entry.conversation_id.clone(),
@@ -122,14 +123,14 @@ impl Message {
             server_msg_id: String::new(),
             seq: 0,
             from: me.to_owned(),
-            mine: true,
+            is_mine: true,
             kind: entry.kind,
             body: entry.body.clone(),
             extra: entry.extra.clone(),
             mentions: entry.mentions.clone(),
             reply_to: entry.reply_to.clone(),
-            important: false,
-            revoked: false,
+            is_important: false,
+            is_recalled: false,
             at: entry.at,
             state: if refused { MessageState::Refused } else { MessageState::Sending },
             read_by: None,
@@ -139,18 +140,18 @@ impl Message {
     }
 }
 
-impl From<Revoked> for Change {
-    fn from(frame: Revoked) -> Self {
+impl From<RevokedFrame> for Change {
+    fn from(frame: RevokedFrame) -> Self {
         Self {
             conversation_id: frame.conversation_id,
             change_seq: frame.change_seq,
-            kind: "recalled".to_owned(),
+            kind: ChangeKind::Recalled,
             by: frame.from,
             at: frame.ts,
             user_ids: Vec::new(),
             role: None,
             muted_until: None,
-            on: None,
+            is_muted: None,
             group: None,
             seq: Some(frame.msg_seq),
             server_msg_id: Some(frame.server_msg_id),
@@ -158,8 +159,8 @@ impl From<Revoked> for Change {
     }
 }
 
-impl From<GroupChanged> for Change {
-    fn from(frame: GroupChanged) -> Self {
+impl From<GroupChangedFrame> for Change {
+    fn from(frame: GroupChangedFrame) -> Self {
         Self {
             conversation_id: frame.conversation_id,
             change_seq: frame.change_seq,
@@ -169,7 +170,7 @@ impl From<GroupChanged> for Change {
             user_ids: frame.user_ids.unwrap_or_else(|| frame.user_id.into_iter().collect()),
             role: frame.role,
             muted_until: frame.muted_until,
-            on: frame.on,
+            is_muted: frame.on,
             group: frame.group,
             seq: frame.msg_seq,
             server_msg_id: None,
@@ -188,7 +189,7 @@ impl From<ChangeInfo> for Change {
             user_ids: info.user_ids.unwrap_or_else(|| info.user_id.into_iter().collect()),
             role: info.role,
             muted_until: info.muted_until,
-            on: info.on,
+            is_muted: info.on,
             group: info.group,
             seq: info.seq.or(info.from_seq),
             server_msg_id: info.server_msg_id,

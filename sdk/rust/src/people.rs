@@ -1,113 +1,106 @@
-//! Who people are, and whether they are there.
+//! User profiles and presence.
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::error::Error;
-use crate::http::{Ask, fields};
+use crate::http::{ApiRequest, fields};
 use crate::tokens::SignIn;
 
-/// Somebody.
+/// A user.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct User {
-    /// Their id.
     pub user_id: String,
-    /// What to call them.
     pub nickname: String,
-    /// Their picture.
     pub avatar: String,
-    /// What the app keeps about them.
+    /// A field of the app.
     pub extra: String,
-    /// Since when they are here.
+    /// Milliseconds since 1970.
     pub created_at: u64,
+    /// When the profile last changed; milliseconds since 1970.
+    pub updated_at: u64,
 }
 
-/// Somebody who comes.
+/// A user to register.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct NewUser {
-    /// Without one the server makes it.
+    /// Optional: the server generates one.
     pub user_id: Option<String>,
-    /// What to call them.
     pub nickname: String,
     /// At least eight characters.
     pub password: String,
-    /// Their picture.
     pub avatar: Option<String>,
-    /// What the app keeps about them.
+    /// A field of the app.
     pub extra: Option<String>,
 }
 
 impl NewUser {
-    /// Somebody who is called like their id.
+    /// A user whose nickname is the id.
     pub fn new(user_id: &str, password: &str) -> Self {
         let (nickname, password) = (user_id.to_owned(), password.to_owned());
         Self { user_id: Some(user_id.to_owned()), nickname, password, ..Self::default() }
     }
 }
 
-/// What you may change about yourself; what is `None` stays.
+/// The fields of your own profile; `None` leaves one as it is.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Profile {
-    /// What to call you.
     pub nickname: Option<String>,
-    /// Your picture.
     pub avatar: Option<String>,
-    /// What the app keeps about you.
+    /// A field of the app.
     pub extra: Option<String>,
 }
 
-/// Whether somebody is there.
+/// The presence of a user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Presence {
-    /// Who.
     pub user_id: String,
-    /// Whether they are there, as far as you may know.
-    pub online: bool,
-    /// On what kinds of devices.
+    pub is_online: bool,
     pub platforms: Vec<String>,
-    /// When they were there, in milliseconds since 1970.
+    /// Milliseconds since 1970.
     pub last_seen_at: Option<u64>,
 }
 
 #[derive(Deserialize)]
-struct Seen {
+struct OnlineStatus {
     user_id: String,
     status: u8,
     #[serde(default)]
-    detail_platform_status: Vec<Device>,
+    detail_platform_status: Vec<PlatformStatus>,
     last_seen_at: Option<u64>,
 }
 
 #[derive(Deserialize)]
-struct Device {
+struct PlatformStatus {
     platform_name: String,
 }
 
-/// Who people are, and whether they are there.
+/// User profiles and presence.
 pub struct People(pub(crate) SignIn);
 
 impl People {
-    /// You.
+    /// Your own profile.
     pub async fn me(&self) -> Result<User, Error> {
-        self.0.ask(Ask::get("/user/info", &[])).await
+        self.0.fetch(ApiRequest::get("/user/info", &[])).await
     }
 
-    /// Somebody.
+    /// A user.
     pub async fn get(&self, user_id: &str) -> Result<User, Error> {
-        self.0.ask(Ask::get("/user/info", &[("user_id", user_id)])).await
+        self.0.fetch(ApiRequest::get("/user/info", &[("user_id", user_id)])).await
     }
 
     /// Changes your own profile.
     pub async fn update(&self, profile: &Profile) -> Result<User, Error> {
-        self.0.ask(Ask::put("/user/update", fields(profile))).await
+        self.0.fetch(ApiRequest::put("/user/update", fields(profile))).await
     }
 
-    /// Who is online, of up to 100 people whom you may know about.
+    /// The presence of up to 100 users, as far as you may see it.
     pub async fn presence(&self, user_ids: &[&str]) -> Result<Vec<Presence>, Error> {
         let body = json!({ "user_ids": user_ids });
-        let found: Vec<Seen> = self.0.ask(Ask::post("/user/get_users_online_status", body)).await?;
-        let presence = |one: Seen| Presence {
+        let found: Vec<OnlineStatus> =
+            self.0.fetch(ApiRequest::post("/user/get_users_online_status", body)).await?;
+        let presence = |one: OnlineStatus| Presence {
             user_id: one.user_id,
-            online: one.status == 1,
+            is_online: one.status == 1,
             platforms: one.detail_platform_status.into_iter().map(|on| on.platform_name).collect(),
             last_seen_at: one.last_seen_at,
         };

@@ -1,7 +1,7 @@
-//! Why the server says no. The same table as `sdk/typescript/src/codes.ts`, and a test keeps it so.
+//! The reasons of refusals. The same table as `sdk/typescript/src/codes.ts`; a test compares them.
 use serde::{Deserialize, Serialize};
 
-/// What becomes of the connection after a refusal.
+/// What happens to the connection after a refusal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Close {
     /// Only that request failed.
@@ -20,36 +20,36 @@ macro_rules! reasons {
         #[non_exhaustive]
         pub enum Reason {
             $(#[doc = $text] $name,)*
-            /// A reason that a later server made up.
+            /// A reason of a later server.
             #[serde(other)]
             Unknown,
         }
 
         impl Reason {
-            /// Every reason there is, in the order of `docs/errors.md`.
+            /// All reasons, in the order of `docs/errors.md`.
             pub const ALL: &[Reason] = &[$(Reason::$name),*];
 
-            /// Its word on the wire.
+            /// The name on the wire.
             pub fn word(self) -> &'static str {
                 match self { $(Reason::$name => $word,)* Reason::Unknown => "unknown" }
             }
 
-            /// Its HTTP status.
+            /// The HTTP status.
             pub fn http(self) -> u16 {
                 match self { $(Reason::$name => $http,)* Reason::Unknown => 500 }
             }
 
-            /// What becomes of the connection.
+            /// What happens to the connection.
             pub fn close(self) -> Close {
                 match self { $(Reason::$name => $close,)* Reason::Unknown => Stays }
             }
 
-            /// It passes by itself: the same request may succeed a little later.
+            /// Temporary: the same request may succeed later.
             pub fn may_retry(self) -> bool {
                 match self { $(Reason::$name => $retry,)* Reason::Unknown => false }
             }
 
-            /// What it means.
+            /// A description.
             pub fn text(self) -> &'static str {
                 match self { $(Reason::$name => $text,)* Reason::Unknown => "refused" }
             }
@@ -65,17 +65,17 @@ reasons! {
     TokenExpired "token_expired" 401 Ends(4100), false, "the token has expired, refresh it";
     SessionInvalid "session_invalid" 401 Ends(4401), false, "this sign-in has ended, sign in again";
     Unauthorized "unauthorized" 401 Ends(4401), false, "authenticate first";
-    AuthTimeout "auth_timeout" 401 Ends(4001), true, "no authentication in time";
+    AuthTimeout "auth_timeout" 401 Ends(4001), true, "authentication timed out";
     ReauthUidMismatch "reauth_uid_mismatch" 401 Ends(4402), false, "the token belongs to another user";
     Kicked "kicked" 401 Ends(4403), false, "signed in on another device";
     LoginFailed "login_failed" 401 Stays, false, "user id or password is wrong";
     InvalidRefreshToken "invalid_refresh_token" 401 Stays, false, "the refresh token is not valid, sign in again";
     ResetFailed "reset_failed" 401 Stays, false, "user id or reset code is wrong, or the code was used or has expired";
-    Forbidden "forbidden" 403 Stays, false, "you may not do this";
+    Forbidden "forbidden" 403 Stays, false, "you are not allowed to do this";
     OriginNotAllowed "origin_not_allowed" 403 Ends(4404), false, "this origin is not allowed";
     UserExists "user_exists" 409 Stays, false, "this user id is taken, or looks like one that is";
     ReservedUserId "reserved_user_id" 409 Stays, false, "this user id is reserved, choose another one";
-    RegistrationClosed "registration_closed" 403 Stays, false, "this server takes no new accounts";
+    RegistrationClosed "registration_closed" 403 Stays, false, "this server does not accept new accounts";
     UserNotFound "user_not_found" 404 Stays, false, "no such user";
     BadUserId "bad_user_id" 400 Stays, false, "a user id is 1 to 64 of A-Z a-z 0-9 . -";
     BadPassword "bad_password" 400 Stays, false, "a password has 8 to 128 characters";
@@ -91,7 +91,7 @@ reasons! {
     MissingType "missing_type" 400 Strike, false, "the frame has no type";
     NotImplemented "not_implemented" 501 Strike, false, "this operation is not known";
     InvalidParam "invalid_param" 400 Stays, false, "a parameter has the wrong form";
-    NotFound "not_found" 404 Stays, false, "no such thing";
+    NotFound "not_found" 404 Stays, false, "there is nothing at this path";
     MethodNotAllowed "method_not_allowed" 405 Stays, false, "this method is not allowed here";
     MissingMsgId "missing_msg_id" 400 Stays, false, "the client message id is missing";
     BadMsgId "bad_msg_id" 400 Stays, false, "a client message id has 1 to 128 printable bytes";
@@ -113,13 +113,13 @@ reasons! {
     AlreadyMember "already_member" 409 Stays, false, "you are already a member of this group";
     NotGroupOwner "not_group_owner" 403 Stays, false, "only the owner of the group may do this";
     NotGroupAdmin "not_group_admin" 403 Stays, false, "only the owner and admins of the group may do this";
-    CannotTouchOwner "cannot_touch_owner" 403 Stays, false, "nobody can do this to the owner";
+    CannotTouchOwner "cannot_touch_owner" 403 Stays, false, "this cannot be done to the owner";
     CannotTouchAdmin "cannot_touch_admin" 403 Stays, false, "only the owner can do this to an admin";
-    OwnerMustTransfer "owner_must_transfer" 409 Stays, false, "give the group to somebody else before you leave, or dissolve it";
-    JoinNotAllowed "join_not_allowed" 403 Stays, false, "one joins this group by invitation only";
+    OwnerMustTransfer "owner_must_transfer" 409 Stays, false, "transfer ownership before you leave, or dissolve the group";
+    JoinNotAllowed "join_not_allowed" 403 Stays, false, "this group can only be joined by invitation";
     JoinRequestNotFound "join_request_not_found" 404 Stays, false, "no such request to join";
     GroupSpeakMuted "group_speak_muted" 403 Stays, false, "you are muted in this group";
-    GroupMuted "group_muted" 403 Stays, false, "only the owner and admins may speak in this group now";
+    GroupMuted "group_muted" 403 Stays, false, "only the owner and admins can post in this group now";
     GroupFull "group_full" 409 Stays, false, "the group is full";
     TooManyAdmins "too_many_admins" 409 Stays, false, "the group has too many admins";
     TooManyJoinRequests "too_many_join_requests" 409 Stays, false, "too many people are waiting to join this group";
@@ -129,26 +129,26 @@ reasons! {
     TooManyUsers "too_many_users" 400 Stays, false, "too many people in one request";
     CooldownNotReached "cooldown_not_reached" 429 Stays, false, "this was done a short while ago, try again later";
     CannotDeletePrivate "cannot_delete_private" 403 Stays, false, "a private conversation cannot be deleted";
-    NotMessageSender "not_message_sender" 403 Stays, false, "you cannot take this message back";
-    RevokeTimeout "revoke_timeout" 403 Stays, false, "it is too late to take this message back";
+    NotMessageSender "not_message_sender" 403 Stays, false, "you cannot unsend this message";
+    RevokeTimeout "revoke_timeout" 403 Stays, false, "it is too late to unsend this message";
     MissingAckType "missing_ack_type" 400 Stays, false, "ackType is missing";
     UnknownAckType "unknown_ack_type" 400 Stays, false, "ackType is not known";
     MissingServerMsgId "missing_server_msg_id" 400 Stays, false, "the message id is missing";
     BadServerMsgId "bad_server_msg_id" 400 Stays, false, "this is not a message id";
     MessageNotFound "message_not_found" 404 Stays, false, "no such message";
-    AckNotAllowed "ack_not_allowed" 403 Stays, false, "this acknowledgement is not yours to give";
+    AckNotAllowed "ack_not_allowed" 403 Stays, false, "you cannot acknowledge this message";
     ConversationNotFound "conversation_not_found" 404 Stays, false, "no such conversation";
     ServerBusy "server_busy" 503 Stays, true, "the server is busy, try again";
     InternalError "internal_error" 500 Stays, false, "internal error";
 }
 
 impl Reason {
-    /// The reason that a word names.
+    /// The reason with this name.
     pub fn of(word: &str) -> Option<Reason> {
         Self::ALL.iter().copied().find(|reason| reason.word() == word)
     }
 
-    /// Whether it says that the sign-in is over.
+    /// Whether it ends the sign-in.
     pub(crate) fn ends_session(self) -> bool {
         use Reason::{
             InvalidToken, Kicked, MissingToken, ReauthUidMismatch, SessionInvalid, Unauthorized,
@@ -175,7 +175,7 @@ impl std::fmt::Display for Reason {
 mod tests {
     use super::*;
 
-    /// A line of the generated table.
+    /// Compares a line of the generated table.
     fn row(reason: Reason, line: &str) {
         let close = match reason.close() {
             Stays => "\"stays\"".to_owned(),

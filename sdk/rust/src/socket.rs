@@ -7,27 +7,26 @@ use hyper::Uri;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until, timeout, timeout_at};
 use tokio_tungstenite::tungstenite::protocol::CloseFrame;
-use tokio_tungstenite::tungstenite::{Error, Message as Frame};
-use tokio_tungstenite::{WebSocketStream, client_async};
+use tokio_tungstenite::{WebSocketStream, client_async, tungstenite};
 
 use crate::dial::{Io, Server};
 use crate::frames::{ClientFrame, ServerFrame};
-use crate::link::Teller;
+use crate::link::FrameForwarder;
 use crate::reason::{Close, Reason};
 use crate::timing::{Timing, ms};
 
-/// How a connection ended: a close code and a word.
-pub(crate) type Ended = (u16, String);
+/// How a connection ended: a close code and a reason.
+pub(crate) type CloseStatus = (u16, String);
 
-const LOST: u16 = 1006;
-/// How long saying good-bye may take.
-const PARTING: Duration = ms(1_000);
+const ABNORMAL_CLOSE: u16 = 1006;
+/// How long the close handshake may take.
+const CLOSE_TIMEOUT: Duration = ms(1_000);
 
-type Stream = WebSocketStream<Box<dyn Io>>;
-type Line = mpsc::UnboundedReceiver<String>;
+type WsStream = WebSocketStream<Box<dyn Io>>;
+type FrameReceiver = mpsc::UnboundedReceiver<String>;
 
-/// Opens a connection to the server. Nobody hears us before we have said who we are.
-pub(crate) async fn open(server: &Server, timing: &Timing) -> Result<Socket, Ended> {
+/// Opens a WebSocket to the server, not yet authenticated.
+pub(crate) async fn open(server: &Server, timing: &Timing) -> Result<Socket, CloseStatus> {
     let until = Instant::now() + ms(timing.connect_timeout_ms);
     let opening = async {
         let stream = server.dial().await.map_err(|error| error.to_string())?;
@@ -38,77 +37,95 @@ pub(crate) async fn open(server: &Server, timing: &Timing) -> Result<Socket, End
     };
     let stream = match timeout_at(until, opening).await {
         Ok(Ok(stream)) => stream,
-        Ok(Err(why)) => return Err((LOST, why)),
-        Err(_) => return Err((LOST, "no welcome".to_owned())),
+        Ok(Err(why)) => return Err((ABNORMAL_CLOSE, why)),
+        Err(_) => return Err((ABNORMAL_CLOSE, "no AUTH_OK in time".to_owned())),
     };
     let (ping_after, pong_timeout) = (ms(timing.ping_after_ms), ms(timing.pong_timeout_ms));
-    let watch = Watch { is_ready: false, pinged: true, due: until, ping_after, pong_timeout };
-    Ok(Socket { stream, watch })
+    let heartbeat =
+        Heartbeat { is_ready: false, pinged: true, due: until, ping_after, pong_timeout };
+    Ok(Socket { stream, heartbeat })
 }
 
-/// One connection: says who we are, keeps it alive, and tells how it ended.
+/// One connection: authenticates, sends heartbeats, and returns how it ended.
 pub(crate) struct Socket {
-    stream: Stream,
-    watch: Watch,
+    stream: WsStream,
+    heartbeat: Heartbeat,
 }
 
 impl Socket {
-    /// Talks until it is over, and tells what it hears, first the welcome. When nobody writes any
-    /// more it is closed. Writing that takes long does not keep us from hearing.
-    pub(crate) async fn talk(self, token: &str, line: &mut Line, teller: Teller) -> Ended {
+    /// Runs until the connection ends and forwards its frames, `AUTH_OK` first. Closes it when all
+    /// senders of `outgoing` are dropped. Reading and writing are concurrent, so a slow write does
+    /// not stop reading.
+    pub(crate) async fn run(
+        self,
+        token: &str,
+        outgoing: &mut FrameReceiver,
+        forwarder: FrameForwarder,
+    ) -> CloseStatus {
         let (sink, stream) = self.stream.split();
-        let (say, mut said) = mpsc::unbounded_channel();
-        say.send(ClientFrame::Auth { token }.text()).ok(); // we hold the other end ourselves
-        let ear = Ear { stream, watch: self.watch, say, last_word: None };
+        let (sender, mut own) = mpsc::unbounded_channel();
+        sender.send(ClientFrame::Auth { token }.text()).ok(); // the receiver is a local variable
+        let reader = SocketReader {
+            stream,
+            heartbeat: self.heartbeat,
+            outgoing: sender,
+            close_reason: None,
+        };
         tokio::select! {
-            ended = ear.listen(teller) => ended,
-            () = write(sink, line, &mut said) => (1000, String::new()),
+            status = reader.run(forwarder) => status,
+            () = write(sink, outgoing, &mut own) => (1000, String::new()),
         }
     }
 }
 
-/// Writes what is said until nobody says anything more.
-async fn write(mut sink: SplitSink<Stream, Frame>, line: &mut Line, own: &mut Line) {
+/// Writes frames until all senders are dropped, then closes.
+async fn write(
+    mut sink: SplitSink<WsStream, tungstenite::Message>,
+    outgoing: &mut FrameReceiver,
+    own: &mut FrameReceiver,
+) {
     loop {
-        let said = tokio::select! {
-            said = own.recv() => said,
-            said = line.recv() => said,
+        let frame = tokio::select! {
+            frame = own.recv() => frame,
+            frame = outgoing.recv() => frame,
         };
-        let Some(text) = said else {
-            timeout(PARTING, sink.close()).await.ok(); // we are leaving, whoever hears it
+        let Some(text) = frame else {
+            timeout(CLOSE_TIMEOUT, sink.close()).await.ok(); // closing anyway; the peer may be gone
             return;
         };
-        if write_all(&mut sink, text, line).await.is_err() {
-            // Why, the server may have said before: whoever listens hears it, or that it is gone.
+        if write_all(&mut sink, text, outgoing).await.is_err() {
+            // The reader reports the reason: a close frame that came before, or the lost
+            // connection.
             return std::future::pending().await;
         }
     }
 }
 
-/// Writes this and whatever else waits, and sends it all at once.
+/// Writes this frame and all that wait, with one flush.
 async fn write_all(
-    sink: &mut SplitSink<Stream, Frame>,
+    sink: &mut SplitSink<WsStream, tungstenite::Message>,
     text: String,
-    line: &mut Line,
-) -> Result<(), Error> {
-    sink.feed(Frame::text(text)).await?;
-    while let Ok(more) = line.try_recv() {
-        sink.feed(Frame::text(more)).await?;
+    outgoing: &mut FrameReceiver,
+) -> tungstenite::Result<()> {
+    sink.feed(tungstenite::Message::text(text)).await?;
+    while let Ok(more) = outgoing.try_recv() {
+        sink.feed(tungstenite::Message::text(more)).await?;
     }
     sink.flush().await
 }
 
-/// Hears what the server says.
-struct Ear {
-    stream: SplitStream<Stream>,
-    watch: Watch,
-    say: mpsc::UnboundedSender<String>,
-    /// Why the server ends the connection, if its close frame does not arrive.
-    last_word: Option<Reason>,
+/// Reads frames from the server.
+struct SocketReader {
+    stream: SplitStream<WsStream>,
+    heartbeat: Heartbeat,
+    outgoing: mpsc::UnboundedSender<String>,
+    /// Why the server closes the connection, in case its close frame does not arrive.
+    close_reason: Option<Reason>,
 }
 
-/// After a time of silence asks whether somebody is there. Any frame is an answer.
-struct Watch {
+/// Sends a ping after a time without frames, and gives up if none follows. Any frame counts as an
+/// answer.
+struct Heartbeat {
     is_ready: bool,
     pinged: bool,
     due: Instant,
@@ -116,85 +133,87 @@ struct Watch {
     pong_timeout: Duration,
 }
 
-impl Ear {
-    async fn listen(mut self, mut teller: Teller) -> Ended {
+impl SocketReader {
+    async fn run(mut self, mut forwarder: FrameForwarder) -> CloseStatus {
         loop {
             tokio::select! {
-                heard = self.stream.next() => match heard {
-                    Some(Ok(Frame::Text(text))) => {
-                        if let Some(frame) = self.hear(&text) {
-                            teller.tell(frame).await;
+                message = self.stream.next() => match message {
+                    Some(Ok(tungstenite::Message::Text(text))) => {
+                        if let Some(frame) = self.handle(&text) {
+                            forwarder.forward(frame).await;
                         }
                     }
-                    Some(Ok(Frame::Close(word))) => return self.closed(word),
-                    Some(Ok(_)) => self.watch.heard(),
-                    Some(Err(_)) | None => return self.ended(LOST, String::new()),
+                    Some(Ok(tungstenite::Message::Close(frame))) => return self.close_status(frame),
+                    Some(Ok(_)) => self.heartbeat.on_frame(),
+                    Some(Err(_)) | None => return self.status_or_reason(ABNORMAL_CLOSE, String::new()),
                 },
-                () = sleep_until(self.watch.due) => {
-                    if self.watch.pinged {
-                        return self.ended(LOST, "no answer".to_owned());
+                () = sleep_until(self.heartbeat.due) => {
+                    if self.heartbeat.pinged {
+                        return self.status_or_reason(ABNORMAL_CLOSE, "no answer".to_owned());
                     }
-                    self.watch.pinged = true;
-                    self.watch.due = Instant::now() + self.watch.pong_timeout;
-                    self.say(&ClientFrame::Ping);
+                    self.heartbeat.pinged = true;
+                    self.heartbeat.due = Instant::now() + self.heartbeat.pong_timeout;
+                    self.send(&ClientFrame::Ping);
                 }
             }
         }
     }
 
-    fn say(&self, frame: &ClientFrame) {
-        self.say.send(frame.text()).ok(); // if nobody writes any more it is over anyway
+    fn send(&self, frame: &ClientFrame) {
+        self.outgoing.send(frame.text()).ok(); // if the writer is gone, so is the connection
     }
 
-    /// What of it is for others to know.
-    fn hear(&mut self, text: &str) -> Option<ServerFrame> {
+    /// Handles a frame; returns it if the core needs it.
+    fn handle(&mut self, text: &str) -> Option<ServerFrame> {
         let frame = ServerFrame::read(text)?;
-        self.watch.heard();
+        self.heartbeat.on_frame();
         match &frame {
-            ServerFrame::Ping => self.say(&ClientFrame::Pong),
-            ServerFrame::AuthOk { limits } if !self.watch.is_ready => {
-                self.watch.welcome(limits.idle_timeout_ms);
+            ServerFrame::Ping => self.send(&ClientFrame::Pong),
+            ServerFrame::AuthOk { limits } if !self.heartbeat.is_ready => {
+                self.heartbeat.on_auth_ok(limits.idle_timeout_ms);
                 return Some(frame);
             }
             ServerFrame::AuthOk { .. } => {} // the answer to REAUTH
-            ServerFrame::AuthFail { reason } => self.last_word = Some(*reason),
+            ServerFrame::AuthFail { reason } => self.close_reason = Some(*reason),
             ServerFrame::Error { reason, client_msg_id, .. }
                 if matches!(reason.close(), Close::Ends(_)) =>
             {
-                self.last_word = Some(*reason); // the close follows, and that is what counts
-                let is_for_others = client_msg_id.is_some() && self.watch.is_ready;
+                self.close_reason = Some(*reason); // the close frame follows and decides
+                let is_for_others = client_msg_id.is_some() && self.heartbeat.is_ready;
                 return is_for_others.then_some(frame);
             }
-            _ => return self.watch.is_ready.then_some(frame),
+            _ => return self.heartbeat.is_ready.then_some(frame),
         }
         None
     }
 
-    fn closed(&self, word: Option<CloseFrame>) -> Ended {
-        match word {
-            Some(CloseFrame { code, reason }) => self.ended(code.into(), reason.to_string()),
-            None => self.ended(1005, String::new()),
+    fn close_status(&self, frame: Option<CloseFrame>) -> CloseStatus {
+        match frame {
+            Some(CloseFrame { code, reason }) => {
+                self.status_or_reason(code.into(), reason.to_string())
+            }
+            None => self.status_or_reason(1005, String::new()),
         }
     }
 
-    fn ended(&self, code: u16, word: String) -> Ended {
-        match self.last_word.map(|reason| (reason, reason.close())) {
+    fn status_or_reason(&self, code: u16, word: String) -> CloseStatus {
+        match self.close_reason.map(|reason| (reason, reason.close())) {
             Some((reason, Close::Ends(meant))) if code < 4000 => (meant, reason.to_string()),
             _ => (code, word),
         }
     }
 }
 
-impl Watch {
-    fn welcome(&mut self, idle_timeout_ms: u64) {
+impl Heartbeat {
+    fn on_auth_ok(&mut self, idle_timeout_ms: u64) {
         let idle = if idle_timeout_ms == 0 { 90_000 } else { idle_timeout_ms };
         self.is_ready = true;
         self.ping_after = self.ping_after.min(ms(idle / 3));
-        self.heard();
+        self.on_frame();
     }
 
-    fn heard(&mut self) {
-        // Before the welcome only the welcome counts.
+    fn on_frame(&mut self) {
+        // Before AUTH_OK the connect timeout applies.
         if self.is_ready {
             self.pinged = false;
             self.due = Instant::now() + self.ping_after;

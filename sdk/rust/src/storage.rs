@@ -1,4 +1,4 @@
-//! Where a device keeps what must survive a restart.
+//! Persistent storage of a device.
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,22 +8,22 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::error::Error;
-use crate::events::Ears;
+use crate::events::Listeners;
 
-/// Where a device keeps what must survive a restart: its sign-in and what it has not sent yet.
-/// Values are plain data. Called in the client's own task, so it should be quick.
+/// Persists the sign-in and unsent messages across restarts. Values are plain data. The client's
+/// task calls it, so it should be quick.
 pub trait Store: Send + Sync {
-    /// What is kept under this key.
+    /// The value of this key.
     fn get(&self, key: &str) -> io::Result<Option<Value>>;
-    /// Keeps a value in place of what was there.
+    /// Sets the value of this key.
     fn set(&self, key: &str, value: &Value) -> io::Result<()>;
-    /// Forgets a value; one that is not there is forgotten already.
+    /// Deletes a key; a missing key is no error.
     fn delete(&self, key: &str) -> io::Result<()>;
-    /// Everything whose key begins so, in the order of the keys.
+    /// All entries whose key starts with `prefix`, ordered by key.
     fn list(&self, prefix: &str) -> io::Result<Vec<(String, Value)>>;
 }
 
-/// Forgets everything when the process ends.
+/// A store in memory: it is lost when the process ends.
 #[derive(Default)]
 pub struct MemoryStore(Mutex<BTreeMap<String, Value>>);
 
@@ -49,57 +49,56 @@ impl Store for MemoryStore {
     }
 
     fn list(&self, prefix: &str) -> io::Result<Vec<(String, Value)>> {
-        Ok(beginning_with(&self.values(), prefix))
+        Ok(with_prefix(&self.values(), prefix))
     }
 }
 
-pub(crate) fn beginning_with(
-    values: &BTreeMap<String, Value>,
-    prefix: &str,
-) -> Vec<(String, Value)> {
+pub(crate) fn with_prefix(values: &BTreeMap<String, Value>, prefix: &str) -> Vec<(String, Value)> {
     let from = values.range(prefix.to_owned()..);
     let found = from.take_while(|(key, _)| key.starts_with(prefix));
     found.map(|(key, value)| (key.clone(), value.clone())).collect()
 }
 
-/// A store that fails (full, forbidden) costs the restart, not the conversation: the app hears of it
-/// and everything goes on.
+/// Wraps a store whose failures (full, forbidden) are reported and otherwise ignored: the client
+/// goes on, only a restart loses data.
 #[derive(Clone)]
-pub(crate) struct Keeper {
+pub(crate) struct BestEffortStore {
     store: Arc<dyn Store>,
-    ears: Ears,
+    listeners: Listeners,
 }
 
-impl Keeper {
-    pub(crate) fn new(store: Arc<dyn Store>, ears: Ears) -> Self {
-        Self { store, ears }
+impl BestEffortStore {
+    pub(crate) fn new(store: Arc<dyn Store>, listeners: Listeners) -> Self {
+        Self { store, listeners }
     }
 
     pub(crate) fn get<T: DeserializeOwned>(&self, key: &str) -> Option<T> {
-        let value = self.forgive(self.store.get(key))??;
-        self.forgive(serde_json::from_value(value).map_err(io::Error::from))
+        let value = self.report(self.store.get(key))??;
+        self.report(serde_json::from_value(value).map_err(io::Error::from))
     }
 
     pub(crate) fn set<T: Serialize>(&self, key: &str, value: &T) {
         let value = serde_json::to_value(value).map_err(io::Error::from);
-        self.forgive(value.and_then(|value| self.store.set(key, &value)));
+        self.report(value.and_then(|value| self.store.set(key, &value)));
     }
 
     pub(crate) fn delete(&self, key: &str) {
-        self.forgive(self.store.delete(key));
+        self.report(self.store.delete(key));
     }
 
     pub(crate) fn list<T: DeserializeOwned>(&self, prefix: &str) -> Vec<(String, T)> {
-        let found = self.forgive(self.store.list(prefix)).unwrap_or_default();
-        let read = |(key, value)| {
+        let found = self.report(self.store.list(prefix)).unwrap_or_default();
+        let parse = |(key, value)| {
             let value = serde_json::from_value(value).map_err(io::Error::from);
-            Some((key, self.forgive(value)?))
+            Some((key, self.report(value)?))
         };
-        found.into_iter().filter_map(read).collect()
+        found.into_iter().filter_map(parse).collect()
     }
 
-    fn forgive<T>(&self, outcome: io::Result<T>) -> Option<T> {
-        outcome.inspect_err(|error| self.ears.problem(Error::Store(error.to_string()))).ok()
+    fn report<T>(&self, outcome: io::Result<T>) -> Option<T> {
+        outcome
+            .inspect_err(|error| self.listeners.emit_problem(Error::Store(error.to_string())))
+            .ok()
     }
 }
 
@@ -108,9 +107,9 @@ mod tests {
     use super::*;
     use crate::events::Event;
 
-    struct Full;
+    struct FailingStore;
 
-    impl Store for Full {
+    impl Store for FailingStore {
         fn get(&self, _: &str) -> io::Result<Option<Value>> {
             Err(io::ErrorKind::StorageFull.into())
         }
@@ -130,12 +129,12 @@ mod tests {
 
     #[tokio::test]
     async fn a_store_that_fails_is_told_of_and_forgiven() {
-        let ears = Ears::default();
-        let mut events = ears.listen();
-        let keeper = Keeper::new(Arc::new(Full), ears);
-        keeper.set("a", &1);
-        assert_eq!(keeper.get::<u8>("a"), None);
-        assert_eq!(keeper.list::<u8>(""), []);
+        let listeners = Listeners::default();
+        let mut events = listeners.subscribe();
+        let store = BestEffortStore::new(Arc::new(FailingStore), listeners);
+        store.set("a", &1);
+        assert_eq!(store.get::<u8>("a"), None);
+        assert_eq!(store.list::<u8>(""), []);
         assert!(matches!(events.next().await, Some(Event::Problem(Error::Store(_)))));
     }
 }

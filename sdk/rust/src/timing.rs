@@ -1,42 +1,42 @@
-//! How long things may take.
+//! Timeouts and intervals.
 use std::time::Duration;
 
 use serde::Deserialize;
 
-/// How long things may take, in milliseconds. The defaults suit people on ordinary networks.
+/// Timeouts and intervals, in milliseconds. The defaults suit ordinary networks.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Timing {
-    /// From opening a socket to being let in.
+    /// From opening a socket to `AUTH_OK`.
     pub connect_timeout_ms: u64,
-    /// A silent server is asked whether it is there …
+    /// A ping is sent after this long without frames …
     pub ping_after_ms: u64,
-    /// … and given up if it does not answer.
+    /// … and the connection is dropped if no frame follows within this.
     pub pong_timeout_ms: u64,
-    /// The first wait between tries to connect is up to this long …
+    /// The first wait between attempts to connect is up to this long …
     pub backoff_base_ms: u64,
     /// … and none is longer than this.
     pub backoff_max_ms: u64,
-    /// A connection that lasted this long was a good one: the waits start small again.
+    /// A connection that lasted this long is stable: the backoff is reset.
     pub stable_ms: u64,
-    /// From asking over HTTP to the whole answer.
+    /// From sending an HTTP request to the whole answer.
     pub http_timeout_ms: u64,
-    /// The same for renewing a token. The server gives the same answer again for a minute only, so a
-    /// lost one should show early.
+    /// The same for a token refresh. Short, since the server repeats a lost answer for a minute
+    /// only.
     pub refresh_timeout_ms: u64,
     /// A message without an answer is sent again after this long.
     pub silence_ms: u64,
-    /// Unanswered messages of a conversation on the wire at a time.
+    /// Unanswered messages of a conversation in flight.
     pub send_window: usize,
     /// At most one delivered acknowledgement per conversation in this time.
     pub ack_window_ms: u64,
-    /// A hole may close by itself for this long before it is pulled.
+    /// A gap may close by itself for this long before it is pulled.
     pub gap_delay_ms: u64,
     /// Heads are compared this often while nothing happens …
     pub heads_every_ms: u64,
     /// … and once when it has become quiet for this long, since the last push may be the lost one.
     pub quiet_ms: u64,
-    /// Typing is told at most this often, and believed for a little longer.
+    /// TYPING is sent at most this often, and expires after twice as long.
     pub typing_every_ms: u64,
 }
 
@@ -62,7 +62,6 @@ impl Default for Timing {
     }
 }
 
-/// So many milliseconds.
 pub(crate) const fn ms(many: u64) -> Duration {
     Duration::from_millis(many)
 }

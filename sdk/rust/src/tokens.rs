@@ -6,40 +6,40 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::chance::wall_ms;
+use crate::clock::wall_ms;
 use crate::error::Error;
-use crate::http::{Ask, Http, Reply};
+use crate::http::{ApiRequest, Http, Reply};
 use crate::jobs::Jobs;
 use crate::reason::Reason;
-use crate::storage::Keeper;
+use crate::storage::BestEffortStore;
 use crate::timing::{Timing, ms};
 
 const KEY: &str = "session";
-/// A year: longer ones are renewed all the same, and sums stay small.
+/// A year: longer lifetimes are capped, so that sums cannot overflow.
 const LIFE_MS_MAX: u64 = 365 * 24 * 3_600_000;
 
-/// What signing in gives.
+/// The answer to a login or refresh.
 #[derive(Deserialize)]
 pub(crate) struct Grant {
     token: String,
     refresh_token: String,
     expires_in: u64,
-    user_info: Who,
+    user_info: GrantUser,
 }
 
 #[derive(Deserialize)]
-struct Who {
+struct GrantUser {
     user_id: String,
 }
 
-/// A sign-in as it is kept.
+/// A sign-in as it is stored.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Tokens {
     user_id: String,
     token: String,
     refresh_token: String,
-    /// By our own clock.
+    /// By the clock of this device.
     expires_at: u64,
     life_ms: u64,
 }
@@ -57,85 +57,96 @@ impl From<Grant> for Tokens {
     }
 }
 
-/// The sign-in of this device: keeps its tokens fresh, one refresh at a time.
+/// The sign-in of this device: refreshes its tokens, one refresh at a time.
 #[derive(Clone)]
-pub(crate) struct SignIn(Arc<Inner>);
+pub(crate) struct SignIn(Arc<SignInInner>);
 
-struct Inner {
+struct SignInInner {
     tokens: Mutex<Option<Tokens>>,
-    /// The refresh token of a sign-in from which we were kicked. It may still be in the store, and does
-    /// not come back from there by itself.
-    kicked: Mutex<Option<String>>,
-    /// Held while a refresh is on its way: whoever asks meanwhile waits for the same answer.
+    /// The refresh token of a kicked sign-in. It stays in the store for other clients that share
+    /// it, and `resume` ignores it here.
+    kicked_refresh_token: Mutex<Option<String>>,
+    /// Locked during a refresh: concurrent calls wait for its result.
     renewing: tokio::sync::Mutex<()>,
-    /// How long a refresh may take.
-    patience: Duration,
+    refresh_timeout: Duration,
     http: Http,
-    store: Keeper,
+    store: BestEffortStore,
     jobs: Jobs,
 }
 
 impl SignIn {
-    pub(crate) fn new(http: Http, timing: &Timing, store: Keeper, jobs: Jobs) -> Self {
+    pub(crate) fn new(http: Http, timing: &Timing, store: BestEffortStore, jobs: Jobs) -> Self {
         let (tokens, kicked) = (Mutex::default(), Mutex::default());
         let renewing = tokio::sync::Mutex::default();
         let patience = ms(timing.refresh_timeout_ms);
-        Self(Arc::new(Inner { tokens, kicked, renewing, patience, http, store, jobs }))
+        Self(Arc::new(SignInInner {
+            tokens,
+            kicked_refresh_token: kicked,
+            renewing,
+            refresh_timeout: patience,
+            http,
+            store,
+            jobs,
+        }))
     }
 
     pub(crate) fn user_id(&self) -> Option<String> {
         self.tokens().as_ref().map(|tokens| tokens.user_id.clone())
     }
 
-    /// Takes the sign-in of an earlier run, if there is one that has not ended here.
+    /// Loads the stored sign-in of an earlier run, unless it was kicked here.
     pub(crate) fn resume(&self) -> bool {
-        let kicked = self.kicked().clone();
-        let kept: Option<Tokens> = self.0.store.get(KEY);
-        let kept = kept.filter(|kept| kicked.as_ref() != Some(&kept.refresh_token));
-        let found = kept.is_some();
+        let kicked = self.kicked_refresh_token().clone();
+        let stored: Option<Tokens> = self.0.store.get(KEY);
+        let stored = stored.filter(|stored| kicked.as_ref() != Some(&stored.refresh_token));
+        let found = stored.is_some();
         if found {
-            *self.tokens() = kept;
+            *self.tokens() = stored;
         }
         found
     }
 
     pub(crate) fn take(&self, grant: Grant) {
-        self.hold(&mut self.tokens(), grant.into());
+        self.save(&mut self.tokens(), grant.into());
     }
 
-    fn hold(&self, tokens: &mut Option<Tokens>, fresh: Tokens) {
+    fn save(&self, tokens: &mut Option<Tokens>, fresh: Tokens) {
         self.0.store.set(KEY, &fresh);
         *tokens = Some(fresh);
     }
 
-    /// Asks with a token; if that one is too old, once more with a newer one.
-    pub(crate) async fn ask<T: DeserializeOwned>(&self, ask: Ask) -> Result<T, Error> {
-        Ok(self.reply(&ask).await?.data)
+    /// Sends a request with a token; if that has expired, once more with a new one.
+    pub(crate) async fn fetch<T: DeserializeOwned>(&self, ask: ApiRequest) -> Result<T, Error> {
+        Ok(self.fetch_reply(&ask).await?.data)
     }
 
-    /// The same, with all that the server says about it.
-    pub(crate) async fn reply<T: DeserializeOwned>(&self, ask: &Ask) -> Result<Reply<T>, Error> {
+    /// The same, with the whole envelope.
+    pub(crate) async fn fetch_reply<T: DeserializeOwned>(
+        &self,
+        ask: &ApiRequest,
+    ) -> Result<Reply<T>, Error> {
         let who = self.user_id();
         let token = self.token().await?;
-        let error = match self.0.http.reply(ask, Some(&token)).await {
+        let error = match self.0.http.fetch_reply(ask, Some(&token)).await {
             Err(Error::Refused(refused)) if refused.status == Some(401) => refused,
             answer => return answer,
         };
         if error.reason == Reason::TokenExpired {
             let token = self.renew(&token).await?;
-            // What one person asked for is not done in the name of the next.
+            // Another user may have signed in meanwhile: the request must not run under that
+            // account.
             if self.user_id() != who {
                 return Err(Error::Closed);
             }
-            return self.0.http.reply(ask, Some(&token)).await;
+            return self.0.http.fetch_reply(ask, Some(&token)).await;
         }
         if error.reason.ends_session() {
-            self.end_of(&token, error.reason);
+            self.end_if_current(&token, error.reason);
         }
         Err(Error::Refused(error))
     }
 
-    /// A token that is good as far as we know.
+    /// A token that has not expired by our clock.
     pub(crate) async fn token(&self) -> Result<String, Error> {
         let tokens = self.tokens().clone().ok_or(Error::refused(Reason::MissingToken))?;
         if wall_ms() < tokens.expires_at {
@@ -144,10 +155,11 @@ impl SignIn {
         self.renew(&tokens.token).await
     }
 
-    /// A token other than this one.
+    /// Returns a token other than this one.
     pub(crate) async fn renew(&self, stale: &str) -> Result<String, Error> {
         let (sign_in, stale) = (self.clone(), stale.to_owned());
-        // Whoever wants it may stop waiting; its answer is heard all the same, or it would be lost.
+        // Spawned, so that the answer is stored even if the caller stops waiting: it holds the next
+        // refresh token.
         let renewing = tokio::spawn(async move { sign_in.renew_now(&stale).await });
         renewing.await.map_err(|_| Error::Closed)?
     }
@@ -158,23 +170,25 @@ impl SignIn {
         if used.token != stale {
             return Ok(used.token);
         }
-        // Another client with the same store may have been first, or be while we ask.
-        let fresh = match self.newer(&used) {
-            Some(kept) if wall_ms() < kept.expires_at => kept,
-            kept => self.refresh(&used, kept.as_ref().unwrap_or(&used)).await?,
+        // Another client with the same store may have refreshed already, or may do so during the
+        // request.
+        let fresh = match self.newer_stored(&used) {
+            Some(stored) if wall_ms() < stored.expires_at => stored,
+            stored => self.refresh(&used, stored.as_ref().unwrap_or(&used)).await?,
         };
         self.replace(&used, fresh)
     }
 
-    /// Asks for the tokens after the `last` ones there are of the sign-in that `used` is of.
+    /// Requests new tokens with the refresh token of `last`, for the sign-in that `used` belongs
+    /// to.
     async fn refresh(&self, used: &Tokens, last: &Tokens) -> Result<Tokens, Error> {
         let body = json!({ "refresh_token": last.refresh_token });
-        let ask = Ask::post("/auth/refresh", body).within(self.0.patience);
-        match self.0.http.ask::<Grant>(&ask, None).await {
+        let ask = ApiRequest::post("/auth/refresh", body).with_timeout(self.0.refresh_timeout);
+        match self.0.http.fetch::<Grant>(&ask, None).await {
             Ok(grant) => Ok(grant.into()),
             Err(error) if error.reason() == Some(Reason::InvalidRefreshToken) => {
-                self.newer(last).ok_or_else(|| {
-                    self.end_of(&used.token, Reason::InvalidRefreshToken);
+                self.newer_stored(last).ok_or_else(|| {
+                    self.end_if_current(&used.token, Reason::InvalidRefreshToken);
                     error
                 })
             }
@@ -182,24 +196,24 @@ impl SignIn {
         }
     }
 
-    /// Goes on with newer tokens, unless somebody signed in or out while we asked for them.
+    /// Switches to newer tokens, unless the user signed in or out during the request.
     fn replace(&self, used: &Tokens, fresh: Tokens) -> Result<String, Error> {
         let mut tokens = self.tokens();
         if tokens.as_ref().is_none_or(|tokens| tokens.token != used.token) {
             return Err(Error::Closed);
         }
         let token = fresh.token.clone();
-        self.hold(&mut tokens, fresh);
+        self.save(&mut tokens, fresh);
         let renewed = token.clone();
         self.0.jobs.put(move |core| {
             if core.sign_in.is_current(&renewed) {
-                core.renewed(&renewed);
+                core.on_token_renewed(&renewed);
             }
         });
         Ok(token)
     }
 
-    /// Forgets the sign-in, for this reason unless it is our own wish.
+    /// Ends the sign-in; without a reason it is a logout.
     pub(crate) fn end(&self, reason: Option<Reason>) {
         self.forget(&mut self.tokens(), reason);
     }
@@ -207,57 +221,56 @@ impl SignIn {
     fn forget(&self, tokens: &mut Option<Tokens>, reason: Option<Reason>) {
         let Some(ended) = tokens.take() else { return };
         if reason == Some(Reason::Kicked) {
-            // Others who share the store may be the ones who stay. If none does, the server says so
-            // to whoever takes it from there.
-            *self.kicked() = Some(ended.refresh_token);
+            // Other clients that share the store may stay signed in. If the sign-in has ended for
+            // all, the server refuses a client that resumes it.
+            *self.kicked_refresh_token() = Some(ended.refresh_token);
             return;
         }
-        let kept: Option<Tokens> = self.0.store.get(KEY);
-        if kept.is_some_and(|kept| kept.refresh_token == ended.refresh_token) {
+        let stored: Option<Tokens> = self.0.store.get(KEY);
+        if stored.is_some_and(|stored| stored.refresh_token == ended.refresh_token) {
             self.0.store.delete(KEY);
         }
     }
 
-    /// The server ended the sign-in of this token. If that is an earlier one it says nothing about
-    /// the one we have.
-    fn end_of(&self, token: &str, reason: Reason) {
+    /// Ends the sign-in if this is its token; an earlier token says nothing about the current one.
+    fn end_if_current(&self, token: &str, reason: Reason) {
         let mut tokens = self.tokens();
         if tokens.as_ref().is_none_or(|tokens| tokens.token != token) {
             return;
         }
         self.forget(&mut tokens, Some(reason));
         self.0.jobs.put(move |core| {
-            // Somebody may have signed in before we came to it.
+            // The user may have signed in again before this job runs.
             if core.sign_in.user_id().is_none() {
-                core.ended(reason);
+                core.on_session_ended(reason);
             }
         });
     }
 
-    /// How long until the token should be renewed, and which one that is.
-    pub(crate) fn plan(&self) -> Option<(Duration, String)> {
+    /// How long until the token should be refreshed, and the token.
+    pub(crate) fn next_renewal(&self) -> Option<(Duration, String)> {
         let tokens = self.tokens();
         let tokens = tokens.as_ref()?;
-        // The server counts in whole seconds, so a token may die one earlier than it says.
+        // The server counts in whole seconds, so a token may expire a second early.
         let margin = (1000 + tokens.life_ms / 5).min(60_000);
         let left = tokens.expires_at.saturating_sub(margin).saturating_sub(wall_ms());
         Some((Duration::from_millis(left), tokens.token.clone()))
     }
 
-    /// Whether this is the token of the sign-in we have.
+    /// Whether this is the current token.
     pub(crate) fn is_current(&self, token: &str) -> bool {
         self.tokens().as_ref().is_some_and(|tokens| tokens.token == token)
     }
 
-    /// What another client with the same store has put there instead of these, of the same person.
-    fn newer(&self, than: &Tokens) -> Option<Tokens> {
-        let kept: Tokens = self.0.store.get(KEY)?;
-        let is_newer = kept.user_id == than.user_id && kept.refresh_token != than.refresh_token;
-        is_newer.then_some(kept)
+    /// Newer tokens of the same user in the store, from another client that shares it.
+    fn newer_stored(&self, than: &Tokens) -> Option<Tokens> {
+        let stored: Tokens = self.0.store.get(KEY)?;
+        let is_newer = stored.user_id == than.user_id && stored.refresh_token != than.refresh_token;
+        is_newer.then_some(stored)
     }
 
-    fn kicked(&self) -> MutexGuard<'_, Option<String>> {
-        self.0.kicked.lock().unwrap_or_else(PoisonError::into_inner)
+    fn kicked_refresh_token(&self) -> MutexGuard<'_, Option<String>> {
+        self.0.kicked_refresh_token.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn tokens(&self) -> MutexGuard<'_, Option<Tokens>> {

@@ -1,73 +1,69 @@
-//! What an app sees: messages, conversations, changes, events.
+//! The data an app sees: messages, targets and changes.
 use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::group::Role;
 use crate::reason::Reason;
 
-/// What a message is.
+/// The type of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum MessageType {
-    /// Text, which is data: it is never read as markup.
+    /// Text. It is data, never interpreted as markup.
     #[default]
     Text,
-    /// A picture.
     Image,
-    /// A film.
     Video,
-    /// A sound.
     Audio,
-    /// A file.
     File,
-    /// What the app makes of it.
+    /// Anything the app defines.
     #[serde(other)]
     Custom,
 }
 
-/// Strings by name.
+/// Fields of the app.
 pub type Extra = HashMap<String, String>;
 
-/// What one says: a text, or more with the methods.
+/// The content of a message to send.
 #[derive(Debug, Clone, Default)]
 pub struct Content {
-    /// What it is.
     pub kind: MessageType,
     /// The text, or what the type needs.
     pub body: String,
-    /// Whatever the app wants to add.
+    /// Fields of the app.
     pub extra: Option<Extra>,
-    /// User ids, or `@all` by owner and admins of a group.
+    /// User ids; in a group the owner and admins may also use `@all`.
     pub mentions: Option<Vec<String>>,
-    /// The `server_msg_id` of what is answered.
+    /// The `server_msg_id` of the message this replies to.
     pub reply_to: Option<String>,
 }
 
 impl Content {
-    /// A text.
+    /// A text message.
     pub fn text(body: impl Into<String>) -> Self {
         Self { body: body.into(), ..Self::default() }
     }
 
-    /// Something else than a text.
+    /// Sets the type.
     #[must_use]
     pub fn kind(self, kind: MessageType) -> Self {
         Self { kind, ..self }
     }
 
-    /// Your app's own, carried along.
+    /// Sets fields of the app, passed on unchanged.
     #[must_use]
     pub fn extra(self, extra: impl Into<Extra>) -> Self {
         Self { extra: Some(extra.into()), ..self }
     }
 
-    /// Speaks to these people in particular.
+    /// Mentions these users.
     #[must_use]
     pub fn mentions<Id: Into<String>>(self, people: impl IntoIterator<Item = Id>) -> Self {
         Self { mentions: Some(people.into_iter().map(Into::into).collect()), ..self }
     }
 
-    /// Answers a message, by its `server_msg_id`.
+    /// Replies to a message, by its `server_msg_id`.
     #[must_use]
     pub fn reply_to(self, server_msg_id: impl Into<String>) -> Self {
         Self { reply_to: Some(server_msg_id.into()), ..self }
@@ -86,19 +82,19 @@ impl From<String> for Content {
     }
 }
 
-/// Whom it is for: a person, a group, or a conversation by its id.
+/// Where a message goes: a user, a group, or a conversation by its id.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Target {
-    /// A person.
+    /// A user.
     To(String),
     /// A group.
     Group(String),
-    /// A conversation.
+    /// A conversation, by its id.
     Conversation(String),
 }
 
 impl Target {
-    /// A person.
+    /// A user.
     pub fn to(user_id: impl Into<String>) -> Self {
         Self::To(user_id.into())
     }
@@ -108,7 +104,7 @@ impl Target {
         Self::Group(group_id.into())
     }
 
-    /// Whom it is for, in my name.
+    /// The user or group, as seen by `me`.
     pub fn address(&self, me: &str) -> Address {
         match self {
             Self::To(to) => Address::To { to: to.clone() },
@@ -117,39 +113,35 @@ impl Target {
         }
     }
 
-    /// The id of the conversation, which one may build. It is always one of mine: an id that names the
-    /// conversation of two others stands for mine with one of them.
+    /// The id of the conversation. A private conversation id that does not name `me` is read as the
+    /// private conversation with its first user: that is where a message would go.
     pub fn conversation_id(&self, me: &str) -> String {
         self.address(me).conversation_id(me)
     }
 }
 
-/// A conversation by its id.
+/// A conversation, by its id.
 impl From<&str> for Target {
     fn from(conversation_id: &str) -> Self {
         Self::Conversation(conversation_id.to_owned())
     }
 }
 
-/// Whom a conversation is with.
+/// The user or group of a conversation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Address {
-    /// A person.
-    To {
-        /// Their id.
-        to: String,
-    },
+    /// A user.
+    To { to: String },
     /// A group.
     Group {
-        /// Its id.
         #[serde(rename = "groupId")]
         group_id: String,
     },
 }
 
 impl Address {
-    /// Whom a conversation of mine is with.
+    /// The user or group of a conversation of `me`.
     pub fn of(me: &str, conversation_id: &str) -> Self {
         if let Some(group_id) = conversation_id.strip_prefix("sg_") {
             return Self::Group { group_id: group_id.to_owned() };
@@ -159,7 +151,7 @@ impl Address {
         Self::To { to: if a == me { b } else { a }.to_owned() }
     }
 
-    /// The id of my conversation with them.
+    /// The id of the conversation of `me` with them.
     pub fn conversation_id(&self, me: &str) -> String {
         match self {
             Self::To { to } if me < to.as_str() => format!("si_{me}_{to}"),
@@ -168,7 +160,7 @@ impl Address {
         }
     }
 
-    /// The id of the person or group.
+    /// The id of the user or group.
     pub fn id(&self) -> &str {
         match self {
             Self::To { to } => to,
@@ -177,89 +169,82 @@ impl Address {
     }
 }
 
-/// How far a message is. In a group `Delivered` means that somebody has it, `Read` that everybody has read
-/// it who was there for it.
+/// The state of a message. In a group `Delivered` means that at least one member has it, `Read`
+/// that every member who was in the group when it was sent has read it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum MessageState {
-    /// Ours, on its way.
+    /// Own: in the outbox.
     Sending,
-    /// Ours, taken by the server but not on disk yet.
+    /// Own: accepted by the server, not on disk yet.
     Accepted,
-    /// Ours, on the server's disk.
+    /// Own: on the server's disk.
     Saved,
-    /// Ours, and it arrived.
+    /// Own: delivered.
     Delivered,
-    /// Ours, and it was read.
+    /// Own: read.
     Read,
-    /// Ours, and the server does not want it.
+    /// Own: refused by the server.
     Refused,
-    /// Somebody else's.
+    /// Of another user.
     Received,
-    /// Somebody else's that has no place in the order yet.
+    /// Of another user, without a seq yet.
     Preview,
 }
 
-/// A message. Never changed in place: news about it is a new one.
+/// A message. It is immutable: a change makes a new `Message`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message {
-    /// Where it was said.
     pub conversation_id: String,
-    /// The name its sender gave it.
+    /// The id its sender gave it.
     pub client_msg_id: String,
-    /// Empty until the server has named it.
+    /// Empty until the server has assigned it.
     pub server_msg_id: String,
-    /// Its place in the conversation; 0 until it is saved.
+    /// The sequence number in the conversation; 0 until it is saved.
     pub seq: u64,
-    /// Who said it.
     pub from: String,
-    /// Whether that is us.
-    pub mine: bool,
-    /// What it is.
+    pub is_mine: bool,
     pub kind: MessageType,
-    /// The text.
     pub body: String,
-    /// Whatever the sender's app added.
+    /// Fields of the sender's app.
     pub extra: Option<Extra>,
-    /// Whom it speaks to.
     pub mentions: Option<Vec<String>>,
-    /// What it answers.
+    /// The `server_msg_id` of the message it replies to.
     pub reply_to: Option<String>,
-    /// It speaks to you in particular.
-    pub important: bool,
-    /// Taken back: there is no text any more.
-    pub revoked: bool,
-    /// When it was saved, else when it was written; milliseconds since 1970.
+    /// It mentions you or replies to a message of yours.
+    pub is_important: bool,
+    /// Recalled: the text is gone.
+    pub is_recalled: bool,
+    /// When it was saved, else when it was sent; milliseconds since 1970.
     pub at: u64,
-    /// How far it is.
     pub state: MessageState,
-    /// Of an own message in a group: how many others have read it, as far as is known.
+    /// For own messages in a group: how many other members are known to have read it.
     pub read_by: Option<u64>,
     /// Why it was refused.
     pub reason: Option<Reason>,
-    /// Of a refused one: the place it stays behind, the last one that was here when it was refused.
+    /// For a refused message: the last seq on this device when it was refused. It is shown after
+    /// that message.
     pub after: Option<u64>,
 }
 
 impl Message {
-    pub(crate) fn take_back(&mut self) {
-        self.revoked = true;
+    pub(crate) fn clear_recalled(&mut self) {
+        self.is_recalled = true;
         self.body.clear();
         (self.extra, self.mentions) = (None, None);
     }
 }
 
-/// What you hear of a conversation. Of a blocked one nothing new comes to this device; it comes when that
-/// ends. `unread` of its line still counts what waits.
+/// How you are notified of a conversation. A blocked one receives nothing on this device until it
+/// is unblocked; `unread` of its summary still counts the waiting messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Receive {
-    /// Everything.
     #[default]
     Normal,
-    /// Everything, without a sound.
+    /// Received without a notification.
     Silent,
-    /// Nothing, until it is unblocked.
+    /// Not received until it is unblocked.
     Blocked,
 }
 
@@ -273,33 +258,59 @@ impl Receive {
     }
 }
 
-/// Something that happened to what is stored: a recall, or people or the group changed.
+/// The kind of a change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum ChangeKind {
+    /// A message was recalled.
+    Recalled,
+    /// Users joined the group.
+    Joined,
+    Left,
+    Kicked,
+    /// A member's role changed.
+    Role,
+    /// The group has a new owner.
+    Owner,
+    /// The profile of the group changed.
+    Updated,
+    /// A member was muted or unmuted.
+    Muted,
+    /// All members were muted or unmuted.
+    AllMuted,
+    Dissolved,
+    Dismissed,
+    /// A member's profile in the group changed.
+    MemberUpdated,
+    /// A kind of a newer server.
+    #[serde(other)]
+    Other,
+}
+
+/// A recall, or a change of the members or of the group.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Change {
-    /// Where.
     pub conversation_id: String,
-    /// Its place among the changes.
+    /// Its sequence number among the changes of the conversation.
     pub change_seq: u64,
-    /// `recalled`, `joined`, `left`, `kicked`, `role`, `owner`, `updated`, `muted`, `all_muted`,
-    /// `dissolved`, `dismissed` or `member_updated`.
-    pub kind: String,
-    /// Who did it.
+    pub kind: ChangeKind,
     pub by: String,
-    /// When, in milliseconds since 1970.
+    /// Milliseconds since 1970.
     pub at: u64,
-    /// Whom it is about.
+    /// The users concerned.
     pub user_ids: Vec<String>,
-    /// Their role now.
-    pub role: Option<String>,
-    /// Until when they may not speak; 0: they may.
+    /// Their new role.
+    pub role: Option<Role>,
+    /// Until when they are muted; 0 if they are not.
     pub muted_until: Option<i64>,
-    /// Whether only owner and admins may speak.
-    pub on: Option<bool>,
+    /// For `AllMuted`: whether only the owner and admins may post.
+    pub is_muted: Option<bool>,
     /// The fields of the group that changed.
     pub group: Option<Extra>,
-    /// Of a recall: which message. Of a join: the first one they see.
+    /// For a recall: the message. For a join: the first message that the new members see.
     pub seq: Option<u64>,
-    /// Of a recall: which message.
+    /// For a recall: the message.
     pub server_msg_id: Option<String>,
 }
 

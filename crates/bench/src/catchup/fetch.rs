@@ -1,4 +1,4 @@
-//! A client comes back and asks for everything it missed.
+//! A client connects and fetches everything it missed.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -10,23 +10,23 @@ use tokio::time::{Instant, timeout_at};
 use tokio_tungstenite::tungstenite::Message;
 
 use crate::accounts::Account;
-use crate::catchup::Fetched;
+use crate::catchup::CatchupResult;
 use crate::catchup::fill::first_of;
-use crate::dialect::{Dialect, Incoming};
+use crate::codec::{Codec, Incoming};
+use crate::dialects::{DataForm, DialectChoice, Numbered, PULL_MAX, Recipient, Typed};
 use crate::ledger::Counters;
-use crate::options::{CatchupOptions, Way};
+use crate::options::{CatchupMethod, CatchupOptions};
 use crate::socket::Socket;
-use crate::speech::{Form, Numbered, PULL_MAX, Speech, To, Typed};
 
 const PATIENCE: Duration = Duration::from_mins(1);
-/// Repeats are awaited for so long after everything is there.
+/// How long to wait for duplicates after everything has arrived.
 const SETTLE: Duration = Duration::from_millis(50);
 
-/// What a client has of its conversations.
-struct Store<'a> {
+/// The messages a client has received.
+struct ReceivedMessages<'a> {
     options: &'a CatchupOptions,
     client: u64,
-    /// By conversation: which of its messages came, and the highest place.
+    /// By conversation: which messages were received, and the highest seq.
     got: Vec<(Vec<bool>, u64)>,
     missing: u64,
     counters: Counters,
@@ -39,10 +39,10 @@ pub(super) async fn fetch(
     client: &Account,
     number: u64,
     senders: &[Account],
-) -> Result<Fetched> {
+) -> Result<CatchupResult> {
     let got = (0..options.conversations)
         .map(|it| (vec![false; usize::try_from(options.messages_of(it)).unwrap_or_default()], 0));
-    let mut store = Store {
+    let mut store = ReceivedMessages {
         options,
         client: number,
         got: got.collect(),
@@ -55,48 +55,48 @@ pub(super) async fn fetch(
     };
     let began = Instant::now();
     let (from_welcome, welcomed) = match options.way {
-        Way::Resend => {
-            let mut socket = Speech::Typed.connect(authority, client).await?;
+        CatchupMethod::Resend => {
+            let mut socket = DialectChoice::Typed.connect(authority, client).await?;
             let welcomed = Instant::now();
-            let dialect = Typed::new(To::Group(""), 0);
+            let codec = Typed::new(Recipient::Group(""), 0);
             let resend = || Some(Message::text(r#"{"type":"RESEND"}"#));
-            (store.take_all(&mut socket, &dialect, resend).await?, welcomed)
+            (store.take_all(&mut socket, &codec, resend).await?, welcomed)
         }
-        Way::Pull => {
-            let mut socket = Speech::NumberedNested.connect(authority, client).await?;
+        CatchupMethod::Pull => {
+            let mut socket = DialectChoice::NumberedNested.connect(authority, client).await?;
             let welcomed = Instant::now();
-            let dialect = Numbered::new(To::Group(""), 0, Form::Nested);
-            pull(&mut socket, &dialect, client, senders).await?;
-            (store.take_all(&mut socket, &dialect, || None).await?, welcomed)
+            let codec = Numbered::new(Recipient::Group(""), 0, DataForm::Nested);
+            pull(&mut socket, &codec, client, senders).await?;
+            (store.take_all(&mut socket, &codec, || None).await?, welcomed)
         }
     };
     let from_welcome = from_welcome.duration_since(welcomed);
     let from_connect = from_welcome + welcomed.duration_since(began);
     store.counters.lost = store.missing;
-    Ok(Fetched { from_connect, from_welcome, counters: store.counters })
+    Ok(CatchupResult { from_connect, from_welcome, counters: store.counters })
 }
 
-/// Asks where all conversations end, then for all of their messages without waiting in between.
+/// Asks for the newest seq of all conversations, then for all of their messages without waiting in between.
 async fn pull(
     socket: &mut Socket,
-    dialect: &Numbered,
+    codec: &Numbered,
     client: &Account,
     senders: &[Account],
 ) -> Result<()> {
     let ids = senders.iter().map(|sender| conversation(&sender.user, &client.user));
-    socket.send(dialect.newest(ids)).await?;
+    socket.send(codec.newest(ids)).await?;
     let ends = newest(socket).await?;
     for (conversation, end) in &ends {
         let mut from = 1;
         while from <= *end {
-            socket.feed(dialect.pull(conversation, from)).await?;
+            socket.feed(codec.pull(conversation, from)).await?;
             from += PULL_MAX;
         }
     }
     Ok(socket.flush().await?)
 }
 
-/// The id of two people's conversation.
+/// The id of a private conversation.
 fn conversation(one: &str, two: &str) -> String {
     let (first, second) = if one < two { (one, two) } else { (two, one) };
     format!("si_{first}_{second}")
@@ -104,30 +104,30 @@ fn conversation(one: &str, two: &str) -> String {
 
 async fn newest(socket: &mut Socket) -> Result<BTreeMap<String, u64>> {
     #[derive(Deserialize)]
-    struct Frame {
-        data: Data,
+    struct NewestSeqsFrame {
+        data: NewestSeqs,
     }
     #[derive(Deserialize)]
-    struct Data {
+    struct NewestSeqs {
         seqs: BTreeMap<String, u64>,
     }
     let end = Instant::now() + PATIENCE;
     loop {
         let frame = timeout_at(end, socket.next()).await.context("no answer to 1001")?;
         if let Message::Text(text) = frame.context("closed by the server")?? {
-            let frame: Frame = serde_json::from_str(text.as_str())
+            let frame: NewestSeqsFrame = serde_json::from_str(text.as_str())
                 .with_context(|| format!("not an answer to 1001: {text}"))?;
             return Ok(frame.data.seqs);
         }
     }
 }
 
-impl Store<'_> {
-    /// Takes all there is; when the last one came. If there is more, `next` asks for it.
+impl ReceivedMessages<'_> {
+    /// Receives all messages; returns when the last one arrived. `next` asks for the next page.
     async fn take_all(
         &mut self,
         socket: &mut Socket,
-        dialect: &dyn Dialect,
+        codec: &dyn Codec,
         next: impl Fn() -> Option<Message>,
     ) -> Result<Instant> {
         let mut end = Instant::now() + PATIENCE;
@@ -137,7 +137,7 @@ impl Store<'_> {
             let frame = frame.context("closed by the server")??;
             let before = self.missing;
             let (mut ask, mut refusal) = (None, None);
-            dialect.read(&frame, &mut |incoming| match incoming {
+            codec.read(&frame, &mut |incoming| match incoming {
                 Incoming::Pushed { index, seq, .. } => self.take(index, seq),
                 Incoming::Resent { has_more: true } => ask = next(),
                 Incoming::Refused { reason, .. } => refusal = Some(reason.to_owned()),
@@ -160,13 +160,13 @@ impl Store<'_> {
     fn take(&mut self, index: u64, seq: u64) {
         let first = first_of(self.options, self.client, 0);
         let each = self.options.messages_of(0);
-        let place = index.checked_sub(first).map(|it| (it / each, it % each));
-        let place = place.and_then(|(conversation, number)| {
+        let endpoint = index.checked_sub(first).map(|it| (it / each, it % each));
+        let endpoint = endpoint.and_then(|(conversation, number)| {
             let number = usize::try_from(number).ok()?;
             let (got, highest) = self.got.get_mut(usize::try_from(conversation).ok()?)?;
             Some((got.get_mut(number)?, highest))
         });
-        let Some((got, highest)) = place else {
+        let Some((got, highest)) = endpoint else {
             self.counters.unexpected += 1;
             return;
         };
@@ -184,20 +184,20 @@ impl Store<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::options::Target;
+    use crate::options::TargetOptions;
 
     #[test]
     fn what_comes_twice_late_or_for_others_is_found() {
         let options = CatchupOptions {
-            target: Target::default(),
+            target: TargetOptions::default(),
             messages: 5,
             conversations: 2,
             clients: 2,
             at_once: 1,
-            way: Way::Pull,
+            way: CatchupMethod::Pull,
             size: 1,
         };
-        let mut store = Store {
+        let mut store = ReceivedMessages {
             options: &options,
             client: 1,
             got: vec![(vec![false; 3], 0), (vec![false; 2], 0)],

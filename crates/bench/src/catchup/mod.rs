@@ -1,7 +1,7 @@
-//! Catching up: messages pile up while somebody is away, then they come back and want all of them.
+//! Catching up: messages pile up while clients are offline, then the clients fetch all of them.
 //!
-//! - `fill`: the others write;
-//! - `fetch`: the client comes back.
+//! - `fill`: sends the messages;
+//! - `fetch`: lets a client catch up.
 
 mod fetch;
 mod fill;
@@ -13,59 +13,57 @@ use anyhow::Result;
 use serde::Serialize;
 
 use crate::accounts::sign_up;
+use crate::endpoint::Endpoint;
 use crate::http::authority;
 use crate::ledger::Counters;
 use crate::measure::Percentiles;
 use crate::options::CatchupOptions;
-use crate::plot::Drawn;
-use crate::process::Place;
-use crate::progress::{Progress, all};
-use crate::report::Outcome;
+use crate::plot::PlottedPhase;
+use crate::progress::{ProgressDisplay, run_all};
+use crate::report::BenchReport;
 use crate::table::{heads, step, time, write_counters};
 
 use fetch::fetch;
 use fill::fill;
 
-/// Figures of clients that came back.
+/// Figures of clients that caught up.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Caught {
-    /// Where it was.
+pub struct CatchupReport {
+    /// The server's URL.
     pub target: String,
-    /// How they asked.
+    /// How the clients fetched messages.
     pub way: String,
-    /// Clients that came back.
     pub clients: usize,
-    /// Of these, at once.
+    /// Clients at a time.
     pub at_once: usize,
-    /// Messages that each had missed.
+    /// Messages that each client missed.
     pub messages: u64,
-    /// Conversations they were in.
+    /// Conversations the messages were in.
     pub conversations: u64,
-    /// From the beginning of the connection to the last message.
+    /// From connecting to the last message.
     pub from_connect: Percentiles,
-    /// From being let in to the last message.
+    /// From the welcome to the last message.
     pub from_welcome: Percentiles,
-    /// Messages per second of the client in the middle.
+    /// Messages per second of the median client.
     pub messages_per_second: f64,
-    /// Milliseconds of the client in the middle.
+    /// Milliseconds of the median client.
     pub p7_milliseconds: f64,
-    /// What happened.
     pub counters: Counters,
 }
 
-/// What one client found.
+/// What one client measured.
 #[derive(Debug)]
-struct Fetched {
+struct CatchupResult {
     from_connect: Duration,
     from_welcome: Duration,
     counters: Counters,
 }
 
-/// Fills a server and lets clients catch up.
-pub async fn catchup(options: &CatchupOptions, place: &Place) -> Result<Caught> {
+/// Sends messages to offline clients, then lets them catch up.
+pub async fn catchup(options: &CatchupOptions, endpoint: &Endpoint) -> Result<CatchupReport> {
     options.check()?;
-    let authority = authority(&place.address)?;
-    let progress = Progress::new(!options.target.shown.json);
+    let authority = authority(&endpoint.address)?;
+    let progress = ProgressDisplay::new(!options.target.output.json);
     let clients = sign_up(&authority, options.clients, progress).await?;
     let senders = usize::try_from(options.conversations)?;
     let senders = sign_up(&authority, senders, progress).await?;
@@ -75,11 +73,15 @@ pub async fn catchup(options: &CatchupOptions, place: &Place) -> Result<Caught> 
         .iter()
         .enumerate()
         .map(|(number, client)| fetch(authority, options, client, number as u64, &senders));
-    let fetched = all(fetching, options.at_once, "clients caught up", progress).await?;
-    sum_up(options, place, &fetched)
+    let fetched = run_all(fetching, options.at_once, "clients caught up", progress).await?;
+    sum_up(options, endpoint, &fetched)
 }
 
-fn sum_up(options: &CatchupOptions, place: &Place, fetched: &[Fetched]) -> Result<Caught> {
+fn sum_up(
+    options: &CatchupOptions,
+    endpoint: &Endpoint,
+    fetched: &[CatchupResult],
+) -> Result<CatchupReport> {
     let mut counters = Counters::default();
     for it in fetched {
         counters.add(&it.counters);
@@ -87,8 +89,8 @@ fn sum_up(options: &CatchupOptions, place: &Place, fetched: &[Fetched]) -> Resul
     let from_connect = Percentiles::of_times(fetched.iter().map(|it| it.from_connect))?;
     #[expect(clippy::cast_precision_loss, reason = "a rate needs no more digits")]
     let messages_per_second = options.messages as f64 * 1_000_000.0 / from_connect.p50_us;
-    Ok(Caught {
-        target: place.address.clone(),
+    Ok(CatchupReport {
+        target: endpoint.address.clone(),
         way: format!("{:?}", options.way).to_lowercase(),
         clients: options.clients,
         at_once: options.at_once,
@@ -102,17 +104,17 @@ fn sum_up(options: &CatchupOptions, place: &Place, fetched: &[Fetched]) -> Resul
     })
 }
 
-impl Outcome for Caught {
+impl BenchReport for CatchupReport {
     fn is_clean(&self) -> bool {
         self.counters.is_clean()
     }
 
-    fn drawn(&self) -> Vec<Drawn<'_>> {
+    fn plotted_phases(&self) -> Vec<PlottedPhase<'_>> {
         Vec::new()
     }
 }
 
-impl fmt::Display for Caught {
+impl fmt::Display for CatchupReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,

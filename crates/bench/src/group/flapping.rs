@@ -1,4 +1,4 @@
-//! Somebody who comes, hears for a second, goes, and comes back: in the end nothing may be missing.
+//! A member who connects, reads for a second, disconnects, and reconnects: in the end nothing may be missing.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,94 +11,92 @@ use tokio::time::{Instant, sleep, timeout_at};
 use tokio_tungstenite::tungstenite::Message;
 
 use crate::accounts::Account;
-use crate::dialect::{Dialect, Incoming};
-use crate::group::board::Board;
-use crate::group::check::Check;
+use crate::codec::{Codec, Incoming};
+use crate::dialects::{DialectChoice, Recipient, Typed};
+use crate::group::fan_out::FanOutTracker;
+use crate::group::sequence_check::SequenceCheck;
 use crate::ledger::Counters;
 use crate::socket::Socket;
-use crate::speech::{Speech, To, Typed};
 
 const STAY: Duration = Duration::from_secs(1);
 const AWAY: Duration = Duration::from_millis(100);
-/// How long the last visit may take to bring everything.
+/// How long the last connection may take to receive everything.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// A member who flaps.
 pub(crate) struct Flapper {
     authority: String,
     account: Account,
-    dialect: Typed,
-    /// All up to this place arrived, without a hole.
+    codec: Typed,
+    /// All messages up to this seq were received, without a gap.
     arrived: u64,
-    /// What arrived beyond a hole, and what an acknowledgement would name.
+    /// Messages received beyond a gap, by seq, with the id that an acknowledgement names.
     beyond: BTreeMap<u64, String>,
     last_id: String,
 }
 
-/// What became of one.
 #[derive(Debug, Default)]
-pub(crate) struct Flapped {
+pub(crate) struct FlapperResult {
     pub(crate) reconnects: u64,
     pub(crate) lost: u64,
-    /// What was heard, and what went wrong. Repeats are no fault here: nobody knows what arrived
-    /// before the line broke.
+    /// Messages received, and errors. Duplicates are no fault here: the server cannot know what arrived
+    /// before the connection broke.
     pub(crate) counters: Counters,
 }
 
 impl Flapper {
-    /// A member of a group, from its first message on.
+    /// A member of `group` who has received nothing yet.
     pub(crate) fn new(authority: &str, account: &Account, group: &str) -> Self {
         Self {
             authority: authority.to_owned(),
             account: account.clone(),
-            dialect: Typed::new(To::Group(group), 0),
+            codec: Typed::new(Recipient::Group(group), 0),
             arrived: 0,
             beyond: BTreeMap::new(),
             last_id: String::new(),
         }
     }
 
-    /// Comes and goes until told to stop, then stays until nothing is missing.
-    pub(crate) async fn flap(
+    /// Connects and disconnects until stopped, then stays until nothing is missing.
+    pub(crate) async fn run(
         mut self,
-        board: Arc<Board>,
+        tracker: Arc<FanOutTracker>,
         stopped: watch::Receiver<bool>,
-    ) -> Flapped {
-        let mut flapped = Flapped::default();
-        let mut check = Check::new(board.senders(), board.first());
+    ) -> FlapperResult {
+        let mut result = FlapperResult::default();
+        let mut check = SequenceCheck::new(tracker.senders(), tracker.first());
         loop {
             let is_last = *stopped.borrow();
-            let visit = self.visit(&board, is_last, &mut check, &mut flapped.counters).await;
+            let visit = self.visit(&tracker, is_last, &mut check, &mut result.counters).await;
             if let Err(error) = visit {
-                flapped.counters.error(&format!("connection: {error:#}"));
+                result.counters.error(&format!("connection: {error:#}"));
             }
             if is_last {
-                flapped.lost = check.missing(&board, None);
-                return flapped;
+                result.lost = check.missing(&tracker, None);
+                return result;
             }
-            flapped.reconnects += 1;
+            result.reconnects += 1;
             sleep(AWAY).await;
         }
     }
 
     async fn visit(
         &mut self,
-        board: &Board,
+        tracker: &FanOutTracker,
         is_last: bool,
-        check: &mut Check,
+        check: &mut SequenceCheck,
         counters: &mut Counters,
     ) -> Result<()> {
-        let mut socket = Speech::Typed.connect(&self.authority, &self.account).await?;
+        let mut socket = DialectChoice::Typed.connect(&self.authority, &self.account).await?;
         let end = Instant::now() + if is_last { PATIENCE } else { STAY };
-        while !(is_last && check.missing(board, None) == 0) {
+        while !(is_last && check.missing(tracker, None) == 0) {
             let Ok(frame) = timeout_at(end, socket.next()).await else { break };
             let frame = frame.context("closed by the server")??;
             let mut answer = None;
-            self.dialect.read(&frame, &mut |incoming| match incoming {
+            self.codec.read(&frame, &mut |incoming| match incoming {
                 Incoming::Pushed { index, seq, id } => {
-                    let (sender, number) = board.place(index);
-                    if number >= board.first() {
-                        check.heard(sender, number, seq, counters);
+                    let (sender, number) = tracker.sender_and_number(index);
+                    if number >= tracker.first() {
+                        check.record_push(sender, number, seq, counters);
                     }
                     arrive(&mut self.arrived, &mut self.beyond, &mut self.last_id, seq, id);
                 }
@@ -115,9 +113,9 @@ impl Flapper {
         self.acknowledge(&mut socket).await
     }
 
-    /// Says what arrived without a hole before it.
+    /// Acknowledges the messages received without a gap.
     async fn acknowledge(&self, socket: &mut Socket) -> Result<()> {
-        match self.dialect.delivered(&self.last_id).filter(|_| self.arrived > 0) {
+        match self.codec.delivered(&self.last_id).filter(|_| self.arrived > 0) {
             Some(frame) => Ok(socket.send(frame).await?),
             None => Ok(()),
         }

@@ -1,123 +1,124 @@
-//! A group: some speak, everybody online hears it.
+//! A group: some members send, everyone online receives.
 //!
-//! - `board`: when each message was due, and how many have heard it;
-//! - `check`: what one member has heard of whom;
-//! - `member`: one member in one task, who may also speak;
-//! - `readers`, `flapping`: members who do not read as they should;
-//! - `setup`: people, the group, connections.
+//! - `fan_out`: when each message was due, and how many members have received it;
+//! - `sequence_check`: what one member has received from each sender;
+//! - `member`: one member in one task, who may also send;
+//! - `faulty_readers`, `flapping`: members who read slowly, never, or reconnect all the time;
+//! - `setup`: creates users and the group, and connects them.
 
-mod board;
-mod check;
+mod fan_out;
+mod faulty_readers;
 mod flapping;
 mod member;
-mod readers;
+mod sequence_check;
 mod setup;
 
 use std::sync::Arc;
 
 use anyhow::Result;
 
+use crate::endpoint::Endpoint;
 use crate::http::authority;
 use crate::ledger::Counters;
 use crate::measure::Load;
-use crate::options::{Flow, GroupOptions, Readers, Span};
-use crate::process::Place;
-use crate::progress::Progress;
-use crate::report::Report;
-use crate::stage::{Crew, Ended, Stage};
+use crate::options::{FaultyReaderOptions, Flow, GroupOptions, Span};
+use crate::progress::ProgressDisplay;
+use crate::report::LoadReport;
+use crate::stage::{EndedStage, Participants, Stage};
 
-use board::Board;
-use member::Member;
-pub use readers::Behaved;
-pub(crate) use readers::Misbehaving;
-use setup::bare_room;
-pub(crate) use setup::gather;
+use fan_out::FanOutTracker;
+pub use faulty_readers::FaultyReaderReport;
+pub(crate) use faulty_readers::FaultyReaders;
+use member::GroupMember;
+use setup::connect_bare_room;
+pub(crate) use setup::create_group;
 
 /// Loads a server with a group's messages.
-pub async fn group(options: &GroupOptions, place: &Place) -> Result<Report> {
+pub async fn group(options: &GroupOptions, endpoint: &Endpoint) -> Result<LoadReport> {
     options.check()?;
-    let authority = authority(&place.address)?;
-    let progress = Progress::new(!options.target.shown.json);
-    let people = gather(&authority, options, progress).await?;
-    let mut room = people.room(options, progress).await?;
+    let authority = authority(&endpoint.address)?;
+    let progress = ProgressDisplay::new(!options.target.output.json);
+    let group = create_group(&authority, options, progress).await?;
+    let mut room = group.connect_members(options, progress).await?;
     let (span, flow) = (&options.span, &options.flow);
     let readers = &options.readers;
-    let first = if readers.beside { &Readers::default() } else { readers };
-    let with = Misbehaving::connect(&people, first).await?;
-    let (load, behaved) = room.phase("group messages", with, span, flow, place, progress).await?;
-    let mut report = Report::group("group messages", place, options, load.close());
-    report.readers = (first.count() > 0).then_some(behaved);
+    let first = if readers.beside { &FaultyReaderOptions::default() } else { readers };
+    let with = FaultyReaders::connect(&group, first).await?;
+    let (load, faulty) = room.phase("group messages", with, span, flow, endpoint, progress).await?;
+    let mut report = LoadReport::group("group messages", endpoint, options, load.close());
+    report.readers = (first.count() > 0).then_some(faulty);
     if readers.beside {
-        let with = Misbehaving::connect(&people, readers).await?;
-        let (load, behaved) = room.phase("beside", with, span, flow, place, progress).await?;
-        (report.beside, report.readers) = (Some(load.close()), Some(behaved));
+        let with = FaultyReaders::connect(&group, readers).await?;
+        let (load, faulty) = room.phase("beside", with, span, flow, endpoint, progress).await?;
+        (report.beside, report.readers) = (Some(load.close()), Some(faulty));
     }
     Ok(report)
 }
 
-/// The same load on a bare relay that passes one ready-made frame to all, in a closed loop.
-pub async fn bare_group(options: &GroupOptions, relay: &Place) -> Result<Load> {
+/// The same load on a bare relay that sends one ready-made frame to all, in a closed loop.
+pub async fn bare_group(options: &GroupOptions, relay: &Endpoint) -> Result<Load> {
     options.check()?;
-    let progress = Progress::new(!options.target.shown.json);
-    let members = bare_room(&authority(&relay.address)?, options, progress).await?;
+    let progress = ProgressDisplay::new(!options.target.output.json);
+    let members = connect_bare_room(&authority(&relay.address)?, options, progress).await?;
     let mut room = Room::new(members, options.senders);
     let flow = Flow { rate: None, burst: 1, ..options.flow.clone() };
-    let nobody = Misbehaving::default();
-    let phase = room.phase("bare broadcast", nobody, &options.span, &flow, relay, progress);
+    let no_readers = FaultyReaders::default();
+    let phase = room.phase("bare broadcast", no_readers, &options.span, &flow, relay, progress);
     Ok(phase.await?.0.close())
 }
 
 /// Members online, the senders first.
 pub(crate) struct Room {
-    members: Vec<Member>,
+    members: Vec<GroupMember>,
     senders: usize,
-    /// Numbers go on from phase to phase: a server knows the old ones.
+    /// Numbers continue from phase to phase: the server deduplicates by them.
     next: u64,
 }
 
 impl Room {
-    fn new(members: Vec<Member>, senders: usize) -> Self {
+    fn new(members: Vec<GroupMember>, senders: usize) -> Self {
         Self { members, senders, next: 0 }
     }
 
-    /// Runs one phase, with readers who misbehave beside the others.
+    /// Runs one phase, together with faulty readers.
     pub(crate) async fn phase(
         &mut self,
         name: &str,
-        with: Misbehaving,
+        with: FaultyReaders,
         span: &Span,
         flow: &Flow,
-        place: &Place,
-        progress: Progress,
-    ) -> Result<(Ended, Behaved)> {
-        let crew = Crew { tasks: self.members.len(), senders: self.senders };
-        let stage = Stage::begin(name, crew, span, flow, place, progress)?;
-        let board = Arc::new(Board::new(self.senders, self.members.len() - 1, self.next));
-        let with = with.begin(&board);
+        endpoint: &Endpoint,
+        progress: ProgressDisplay,
+    ) -> Result<(EndedStage, FaultyReaderReport)> {
+        let participants = Participants { tasks: self.members.len(), senders: self.senders };
+        let stage = Stage::begin(name, participants, span, flow, endpoint, progress)?;
+        let tracker = Arc::new(FanOutTracker::new(self.senders, self.members.len() - 1, self.next));
+        let with = with.begin(&tracker);
         let tasks: Vec<_> = std::mem::take(&mut self.members)
             .into_iter()
             .enumerate()
             .map(|(number, mut member)| {
-                let (plan, tally) = (Arc::clone(&stage.plan), Arc::clone(&stage.tally));
-                let board = Arc::clone(&board);
+                let (schedule, recorder) =
+                    (Arc::clone(&stage.schedule), Arc::clone(&stage.recorder));
+                let tracker = Arc::clone(&tracker);
                 tokio::spawn(async move {
-                    let took = member.run(number, &board, &plan, &tally).await;
-                    (member, took)
+                    let result = member.run(number, &tracker, &schedule, &recorder).await;
+                    (member, result)
                 })
             })
             .collect();
-        let mut all_took = Vec::with_capacity(tasks.len());
+        let mut results = Vec::with_capacity(tasks.len());
         for task in tasks {
-            let (member, took) = task.await?;
+            let (member, result) = task.await?;
             self.members.push(member);
-            all_took.push(took);
+            results.push(result);
         }
         let mut counters = Counters::default();
-        for took in all_took {
-            counters.add(&took.close(&board));
+        for result in results {
+            counters.add(&result.close(&tracker));
         }
-        self.next = board.next();
-        let behaved = with.end().await;
-        Ok((stage.end(counters).await?, behaved))
+        self.next = tracker.next();
+        let faulty = with.end().await;
+        Ok((stage.end(counters).await?, faulty))
     }
 }

@@ -1,4 +1,4 @@
-//! People, the group they are in, and their connections.
+//! Creates users and their group, and connects them.
 
 use std::sync::Arc;
 
@@ -6,35 +6,35 @@ use anyhow::{Context, Result};
 use serde_json::{Value, json};
 
 use crate::accounts::{Account, register, sign_up};
-use crate::bare::Bare;
-use crate::dialect::Dialect;
-use crate::group::{Member, Room};
+use crate::bare::BareCodec;
+use crate::codec::Codec;
+use crate::dialects::Recipient;
+use crate::group::{GroupMember, Room};
 use crate::http::post;
 use crate::options::GroupOptions;
-use crate::progress::{Progress, all};
+use crate::progress::{ProgressDisplay, run_all};
 use crate::socket::{CONNECTING_AT_ONCE, connect};
-use crate::speech::To;
 
-/// People whom one request may invite.
-const LOT: usize = 500;
+/// Users that one request may invite.
+const INVITE_BATCH: usize = 500;
 
-/// A group and those of its members who may connect.
-pub(crate) struct People {
+/// A group, and the accounts of its members who will connect.
+pub(crate) struct BenchGroup {
     pub(crate) authority: String,
     pub(crate) accounts: Vec<Account>,
     pub(crate) group: String,
 }
 
-/// Registers everybody and puts them into a new group. Those who will be online come first.
-pub(crate) async fn gather(
+/// Registers all users and invites them to a new group. Users who will be online come first.
+pub(crate) async fn create_group(
     authority: &str,
     options: &GroupOptions,
-    progress: Progress,
-) -> Result<People> {
+    progress: ProgressDisplay,
+) -> Result<BenchGroup> {
     let connecting = options.online() + options.readers.count();
     let accounts = sign_up(authority, connecting, progress).await?;
     let away = register(authority, options.members - options.online(), progress).await?;
-    let owner = accounts.first().context("a group needs somebody")?;
+    let owner = accounts.first().context("a group needs a member")?;
     let ask = async |path: &str, body: Value| post(authority, path, &owner.token, &body).await;
     let made = ask("/group/create", json!({ "name": "bench", "member_ids": [] })).await?;
     let group = made["group_id"].as_str().context("the answer to /group/create has no group_id")?;
@@ -44,41 +44,49 @@ pub(crate) async fn gather(
         .chain(away.iter().map(String::as_str))
         .collect();
     let bar = progress.counting("members invited", users.len());
-    for lot in users.chunks(LOT) {
-        ask("/group/invite", json!({ "group_id": group, "user_ids": lot })).await?;
-        bar.inc(lot.len() as u64);
+    for batch in users.chunks(INVITE_BATCH) {
+        ask("/group/invite", json!({ "group_id": group, "user_ids": batch })).await?;
+        bar.inc(batch.len() as u64);
     }
     bar.finish_and_clear();
-    Ok(People { authority: authority.to_owned(), group: group.to_owned(), accounts })
+    Ok(BenchGroup { authority: authority.to_owned(), group: group.to_owned(), accounts })
 }
 
-impl People {
-    /// Those who read as they should connect.
-    pub(crate) async fn room(&self, options: &GroupOptions, progress: Progress) -> Result<Room> {
-        let speech = options.dialect;
-        let dialect = speech.dialect(To::Group(&self.group), options.flow.size);
-        let connecting = self.accounts[..options.online()].iter().map(|account| {
-            let dialect = Arc::clone(&dialect);
-            async move { Ok(Member::new(dialect, speech.connect(&self.authority, account).await?)) }
-        });
-        let members = all(connecting, CONNECTING_AT_ONCE, "members connected", progress).await?;
+impl BenchGroup {
+    /// Connects the members who read properly.
+    pub(crate) async fn connect_members(
+        &self,
+        options: &GroupOptions,
+        progress: ProgressDisplay,
+    ) -> Result<Room> {
+        let dialect = options.dialect;
+        let codec = dialect.codec(Recipient::Group(&self.group), options.flow.size);
+        let connecting =
+            self.accounts[..options.online()].iter().map(|account| {
+                let codec = Arc::clone(&codec);
+                async move {
+                    Ok(GroupMember::new(codec, dialect.connect(&self.authority, account).await?))
+                }
+            });
+        let members =
+            run_all(connecting, CONNECTING_AT_ONCE, "members connected", progress).await?;
         Ok(Room::new(members, options.senders))
     }
 }
 
-/// As many connections in a room of a bare relay.
-pub(crate) async fn bare_room(
+/// Opens as many connections in a room of a bare relay.
+pub(crate) async fn connect_bare_room(
     authority: &str,
     options: &GroupOptions,
-    progress: Progress,
-) -> Result<Vec<Member>> {
-    let dialect: Arc<dyn Dialect> = Arc::new(Bare::room(1, options.flow.size));
+    progress: ProgressDisplay,
+) -> Result<Vec<GroupMember>> {
+    let codec: Arc<dyn Codec> = Arc::new(BareCodec::room(1, options.flow.size));
     let connecting = (0..options.online()).map(|number| {
-        let dialect = Arc::clone(&dialect);
+        let codec = Arc::clone(&codec);
         async move {
             let socket = connect(authority, &format!("/room/1/{number}")).await?;
-            Ok(Member::new(dialect, socket))
+            Ok(GroupMember::new(codec, socket))
         }
     });
-    all(connecting, CONNECTING_AT_ONCE, "bare connections", progress).await
+    run_all(connecting, CONNECTING_AT_ONCE, "bare connections", progress).await
 }

@@ -1,52 +1,51 @@
-//! The small beside the large, in turns: a shared machine's noise meets both.
+//! Measures small and large alternately, so that noise of a shared machine affects both.
 
 use anyhow::Result;
 use serde::Serialize;
 
-/// Which of two things is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Side {
+pub(super) enum Scale {
     Small,
     Large,
 }
 
-/// What the same act costs with little and with much.
+/// The cost of the same operation at two scales.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Comparison {
-    /// What is done.
+    /// The operation.
     pub act: String,
-    /// The small one.
+    /// Describes the small side.
     pub small: String,
-    /// The large one.
+    /// Describes the large side.
     pub large: String,
-    /// Microseconds with the small one, the median of the rounds.
+    /// Microseconds, the median of the rounds.
     pub small_us: f64,
-    /// Microseconds with the large one, the median of the rounds.
+    /// Microseconds, the median of the rounds.
     pub large_us: f64,
     /// Large ÷ small, the median of the rounds' own ratios.
     pub ratio: f64,
 }
 
-/// Names of a comparison: the act, the small one, the large one.
-pub(super) type Names = (&'static str, String, String);
+/// Names of a comparison: the operation, the small side, the large side.
+pub(super) type ComparisonNames = (&'static str, String, String);
 
-/// Measures both sides in turns, after one turn of each that does not count.
-pub(super) async fn in_turns(
-    (act, small, large): Names,
+/// Measures both sides alternately, after a warm-up of each that does not count.
+pub(super) async fn compare_alternating(
+    (act, small, large): ComparisonNames,
     rounds: usize,
-    mut measure: impl AsyncFnMut(Side) -> Result<f64>,
+    mut measure: impl AsyncFnMut(Scale) -> Result<f64>,
 ) -> Result<Comparison> {
-    measure(Side::Small).await?;
-    measure(Side::Large).await?;
+    measure(Scale::Small).await?;
+    measure(Scale::Large).await?;
     let mut pairs = Vec::with_capacity(rounds);
     for round in 0..rounds {
-        // Whoever goes second finds a warmer machine, so they take turns at that too.
+        // The second measurement finds warmer caches, so the order alternates too.
         let pair = if round % 2 == 0 {
-            let small = measure(Side::Small).await?;
-            (small, measure(Side::Large).await?)
+            let small = measure(Scale::Small).await?;
+            (small, measure(Scale::Large).await?)
         } else {
-            let large = measure(Side::Large).await?;
-            (measure(Side::Small).await?, large)
+            let large = measure(Scale::Large).await?;
+            (measure(Scale::Small).await?, large)
         };
         pairs.push(pair);
     }
@@ -55,7 +54,7 @@ pub(super) async fn in_turns(
 
 impl Comparison {
     /// From pairs of microseconds, small and large, each taken at about the same time.
-    pub(super) fn of((act, small, large): Names, pairs: &[(f64, f64)]) -> Self {
+    pub(super) fn of((act, small, large): ComparisonNames, pairs: &[(f64, f64)]) -> Self {
         Self {
             act: act.to_owned(),
             small,
@@ -67,7 +66,7 @@ impl Comparison {
     }
 }
 
-/// The middle one; of an even number the lower of the two.
+/// The median; of an even number the lower of the two in the middle.
 pub(super) fn median(values: impl Iterator<Item = f64>) -> f64 {
     let mut values: Vec<f64> = values.collect();
     values.sort_by(f64::total_cmp);

@@ -1,4 +1,4 @@
-//! Load until the server is killed in the middle of it, and what must be there afterwards.
+//! Kills the server under load, then checks that every acknowledged message is still stored.
 
 use std::time::Duration;
 
@@ -11,52 +11,52 @@ use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 
 use crate::accounts::sign_up;
-use crate::dialect::{Dialect, Incoming};
-use crate::progress::Progress;
+use crate::codec::{Codec, Incoming};
+use crate::dialects::{DialectChoice, Recipient};
+use crate::progress::ProgressDisplay;
 use crate::socket::Socket;
-use crate::speech::{Speech, To};
 use crate::started::Started;
 
 const SENDERS: usize = 16;
-/// Messages of one sender on their way: so many that the store is never without work.
+/// Messages one sender has in flight: enough to keep the store busy all the time.
 const WINDOW: u64 = 64;
 const TEXT_BYTES: usize = 200;
-/// How long the load lasts; the rounds differ, to meet different moments of the store's work.
+/// How long the load lasts before the kill. Rounds differ, to hit different moments of the store's work.
 const LASTS: Duration = Duration::from_millis(1500);
 const LASTS_LONGER: Duration = Duration::from_micros(137_311);
-/// A socket of a killed process ends at once.
+/// How long to wait for the sockets of a killed process to end, which they do at once.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// What one sender was told is saved.
+/// The messages that the server acknowledged to one sender as saved.
 #[derive(Debug)]
 pub(super) struct Acknowledged {
     sender: String,
     indexes: Vec<u64>,
 }
 
-/// What became of what was acknowledged before a kill.
+/// Whether messages acknowledged before a kill were found again.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Crash {
     /// Messages acknowledged as saved.
     pub acknowledged: u64,
-    /// Of these, not found after the restarts.
+    /// Of these, missing after the restarts.
     pub lost: u64,
 }
 
-/// Senders at work.
+/// Tasks that send until the server dies.
 pub(super) struct Senders(Vec<JoinHandle<Result<Acknowledged>>>);
 
-/// Lets some people send as fast as they can to others who are offline.
-pub(super) async fn begin(authority: &str, progress: Progress) -> Result<Senders> {
+/// Starts users who send as fast as they can to others who are offline.
+pub(super) async fn begin(authority: &str, progress: ProgressDisplay) -> Result<Senders> {
     let users = sign_up(authority, 2 * SENDERS, progress).await?;
     let mut tasks = Vec::with_capacity(SENDERS);
     for pair in users.chunks_exact(2) {
-        let socket = Speech::Typed.connect(authority, &pair[0]).await?;
-        let to = To::Person { from: &pair[0].user, to: &pair[1].user };
-        let dialect = Speech::Typed.dialect(to, TEXT_BYTES);
+        let socket = DialectChoice::Typed.connect(authority, &pair[0]).await?;
+        let to = Recipient::Person { from: &pair[0].user, to: &pair[1].user };
+        let codec = DialectChoice::Typed.codec(to, TEXT_BYTES);
         let sender = pair[0].user.clone();
         tasks.push(tokio::spawn(async move {
-            let indexes = send_until_the_end(socket, &*dialect).await?;
+            let indexes = send_until_the_end(socket, &*codec).await?;
             Ok(Acknowledged { sender, indexes })
         }));
     }
@@ -64,7 +64,7 @@ pub(super) async fn begin(authority: &str, progress: Progress) -> Result<Senders
 }
 
 impl Senders {
-    /// Kills the server after a while, and tells what it had acknowledged.
+    /// Kills the server after a while, and returns what it had acknowledged.
     pub(super) async fn kill(self, server: Started, round: usize) -> Result<Vec<Acknowledged>> {
         sleep(LASTS + LASTS_LONGER * u32::try_from(round % 7)?).await;
         server.kill()?;
@@ -77,12 +77,12 @@ impl Senders {
     }
 }
 
-/// A socket that fails is the end that is waited for.
-async fn send_until_the_end(mut socket: Socket, dialect: &dyn Dialect) -> Result<Vec<u64>> {
+/// Sends until the socket fails, which is what the kill causes.
+async fn send_until_the_end(mut socket: Socket, codec: &dyn Codec) -> Result<Vec<u64>> {
     let (mut next, mut saved) = (0, Vec::new());
     loop {
         while next < saved.len() as u64 + WINDOW {
-            if socket.feed(dialect.message(next)).await.is_err() {
+            if socket.feed(codec.message(next)).await.is_err() {
                 return Ok(saved);
             }
             next += 1;
@@ -92,7 +92,7 @@ async fn send_until_the_end(mut socket: Socket, dialect: &dyn Dialect) -> Result
         }
         let Some(Ok(frame)) = socket.next().await else { return Ok(saved) };
         let mut fault = None;
-        dialect.read(&frame, &mut |incoming| match incoming {
+        codec.read(&frame, &mut |incoming| match incoming {
             Incoming::Saved { index, .. } => saved.push(index),
             Incoming::Refused { reason, .. } => fault = Some(reason.to_owned()),
             Incoming::Unreadable => fault = Some(format!("unreadable: {frame}")),
@@ -104,7 +104,7 @@ async fn send_until_the_end(mut socket: Socket, dialect: &dyn Dialect) -> Result
     }
 }
 
-/// Looks for every message that was acknowledged.
+/// Looks up every acknowledged message.
 pub(super) async fn check(chat: &Chat, acknowledged: Vec<Acknowledged>) -> Result<Crash> {
     let mut crash = Crash::default();
     for Acknowledged { sender, indexes } in acknowledged {

@@ -1,4 +1,4 @@
-//! Where the two stores are, and whether they were made before.
+//! The folders of the two stores, and whether an earlier run generated them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,24 +7,24 @@ use anyhow::{Context, Result, ensure};
 use tempfile::TempDir;
 
 use super::meter;
-use super::plan::Plan;
+use super::plan::DataPlan;
 
-/// Written last, beside the stores: what they hold.
+/// Written last, beside the stores: the plan they were generated from.
 const MADE: &str = "made.json";
 
-/// The stores' folders, all in one.
+/// The folders of both stores, in one root folder.
 pub(super) struct Folders {
     root: PathBuf,
     is_made: bool,
 }
 
 impl Folders {
-    /// In a folder that is empty, or holds what this plan makes.
-    pub(super) fn prepare(root: &Path, plan: &Plan) -> Result<Self> {
+    /// Accepts a root that is empty, or holds stores generated from this plan.
+    pub(super) fn prepare(root: &Path, plan: &DataPlan) -> Result<Self> {
         fs::create_dir_all(root).with_context(|| format!("cannot make {}", root.display()))?;
         let made = fs::read(root.join(MADE)).ok();
         if let Some(made) = &made {
-            let made: Plan = serde_json::from_slice(made)?;
+            let made: DataPlan = serde_json::from_slice(made)?;
             ensure!(made == *plan, "{} holds another store: {made:?}", root.display());
         } else {
             let is_empty = fs::read_dir(root)?.next().is_none();
@@ -38,8 +38,8 @@ impl Folders {
         self.is_made
     }
 
-    /// Notes that both stores are complete.
-    pub(super) fn made(&self, plan: &Plan) -> Result<()> {
+    /// Records that both stores are complete.
+    pub(super) fn mark_made(&self, plan: &DataPlan) -> Result<()> {
         Ok(fs::write(self.root.join(MADE), serde_json::to_vec(plan)?)?)
     }
 
@@ -51,7 +51,7 @@ impl Folders {
         self.root.join("large")
     }
 
-    /// A folder nobody has written to.
+    /// A new, empty folder.
     pub(super) fn empty(&self) -> Result<TempDir> {
         Ok(tempfile::Builder::new().prefix("empty-").tempdir_in(&self.root)?)
     }
@@ -64,12 +64,12 @@ mod tests {
     #[test]
     fn a_kept_folder_is_used_again_for_the_same_plan_only() {
         let folder = tempfile::tempdir().unwrap();
-        let plan = Plan { messages: 10_000, conversations: 300, members: 10 };
+        let plan = DataPlan { messages: 10_000, conversations: 300, members: 10 };
         let first = Folders::prepare(folder.path(), &plan).unwrap();
         assert!(!first.is_made());
-        first.made(&plan).unwrap();
+        first.mark_made(&plan).unwrap();
         assert!(Folders::prepare(folder.path(), &plan).unwrap().is_made());
-        let other = Plan { messages: 20_000, ..plan.clone() };
+        let other = DataPlan { messages: 20_000, ..plan.clone() };
         assert!(Folders::prepare(folder.path(), &other).is_err());
         fs::rename(folder.path().join(MADE), folder.path().join("half")).unwrap();
         assert!(Folders::prepare(folder.path(), &plan).is_err(), "half of a store");

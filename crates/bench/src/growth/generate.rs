@@ -1,43 +1,43 @@
-//! Fills a data folder through the domain, with so many messages on their way at once that the
-//! store's batches are full.
+//! Fills a data folder through the domain, with so many messages in flight that the store's
+//! batches are full.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use nexo_chat::Chat;
-use nexo_chat::group::{self, draw_code};
+use nexo_chat::group::{self, generate_join_code};
 use nexo_chat::ids::UserId;
-use nexo_chat::membership::{GroupAct, GroupProfile, History, Joining, NewGroup};
+use nexo_chat::membership::{GroupAction, GroupProfile, HistoryPolicy, JoinPolicy, NewGroup};
 use nexo_chat::model::{Caller, Profile, User};
 use serde::Serialize;
 
-use super::Parts;
+use super::GrowthHooks;
 use super::compare::Comparison;
 use super::folders::Folders;
 use super::meter::{cpu, micros_each};
-use super::plan::{self, Gathering, LISTED, Length, Plan};
-use super::talk::{Numbers, Talk, WINDOW};
+use super::plan::{self, DataPlan, LISTED, Length, PlannedGroup};
+use super::sender::{PipelinedSender, SeededRng, WINDOW};
 use crate::accounts::PASSWORD;
-use crate::progress::{Progress, all};
+use crate::progress::{ProgressDisplay, run_all};
 
-/// Accounts and groups being made at once.
+/// Accounts and groups created at a time.
 const MAKING_AT_ONCE: usize = 1024;
-/// People one request may bring into a group.
+/// Users that one request may invite.
 const INVITED_AT_ONCE: usize = 500;
-/// The bar moves this often.
+/// The progress bar moves every so many messages.
 const BAR_EVERY: u64 = 10_000;
 
-/// How the large store was made.
+/// How long generating the large store took.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Generated {
     /// Messages stored.
     pub messages: u64,
-    /// How long they took, accounts and groups left out.
+    /// Without the time for accounts and groups.
     pub seconds: f64,
     /// Messages per second.
     pub per_second: f64,
-    /// Each tenth of the way: does it become slower as the store fills?
+    /// Each tenth of the messages: does it become slower as the store fills?
     pub tenths: Vec<Tenth>,
 }
 
@@ -46,14 +46,14 @@ pub struct Generated {
 pub struct Tenth {
     /// Messages per second.
     pub per_second: f64,
-    /// Processor time per message, that of the store's tidying up included.
+    /// Processor time per message, including the store's compaction.
     pub cpu_us: f64,
 }
 
 impl Generated {
-    /// What a message cost the processors in the first and in the last tenth. Unlike a short
-    /// measurement on a store that is at rest, this counts the tidying up that each message causes.
-    /// Of few messages it would only tell how the window fills.
+    /// Processor time per message in the first and in the last tenth. Unlike a short measurement on an
+    /// idle store, this includes the compaction that each message causes. `None` for few messages, where
+    /// it would only show how the window fills.
     pub(super) fn comparison(&self) -> Option<Comparison> {
         let (first, last) = (self.tenths.first()?, self.tenths.last()?);
         let tenth = self.messages / 10;
@@ -69,44 +69,49 @@ impl Generated {
     }
 }
 
-/// Makes the small and the large store, unless they are there.
+/// Generates the small and the large store, unless an earlier run did.
 pub(super) async fn both(
-    parts: &Parts,
-    plan: &Plan,
+    hooks: &GrowthHooks,
+    plan: &DataPlan,
     folders: &Folders,
-    progress: Progress,
+    progress: ProgressDisplay,
 ) -> Result<Option<Generated>> {
     if folders.is_made() {
         return Ok(None);
     }
-    one(parts, &plan.small(), &folders.small(), progress).await?;
-    let generated = one(parts, plan, &folders.large(), progress).await?;
-    folders.made(plan)?;
+    one(hooks, &plan.small(), &folders.small(), progress).await?;
+    let generated = one(hooks, plan, &folders.large(), progress).await?;
+    folders.mark_made(plan)?;
     Ok(Some(generated))
 }
 
-async fn one(parts: &Parts, plan: &Plan, folder: &Path, progress: Progress) -> Result<Generated> {
-    let chat = (parts.open)(folder)?;
+async fn one(
+    hooks: &GrowthHooks,
+    plan: &DataPlan,
+    folder: &Path,
+    progress: ProgressDisplay,
+) -> Result<Generated> {
+    let chat = (hooks.open)(folder)?;
     let filled = fill(&chat, plan, progress).await;
-    // Closed also if it failed: the folder may be removed next.
+    // Close it even after a failure: the folder may be removed next.
     let closed = chat.store.close().await;
     let generated = filled.with_context(|| format!("filling {}", folder.display()))?;
     closed?;
     Ok(generated)
 }
 
-async fn fill(chat: &Chat, plan: &Plan, progress: Progress) -> Result<Generated> {
-    // One hash for all: what is measured is not passwords.
+async fn fill(chat: &Chat, plan: &DataPlan, progress: ProgressDisplay) -> Result<Generated> {
+    // One hash for all: hashing passwords is not what is measured.
     let hash = chat.passwords.hash(PASSWORD.to_owned()).await?;
     let accounts = plan.people().into_iter().map(|name| account(chat, name, hash.clone()));
-    all(accounts, MAKING_AT_ONCE, "accounts", progress).await?;
+    run_all(accounts, MAKING_AT_ONCE, "accounts", progress).await?;
 
-    let mut gatherings: Vec<Gathering> = plan.sizes()?.into();
+    let mut groups: Vec<PlannedGroup> = plan.small_and_large_group()?.into();
     for k in 0..plan.conversations {
-        gatherings.extend(plan.gathering(k)?);
+        groups.extend(plan.group(k)?);
     }
-    let groups = gatherings.into_iter().map(|gathering| gather(chat, gathering));
-    all(groups, MAKING_AT_ONCE, "groups", progress).await?;
+    let groups = groups.into_iter().map(|group| create_group(chat, group));
+    run_all(groups, MAKING_AT_ONCE, "groups", progress).await?;
     messages(chat, plan, progress).await
 }
 
@@ -123,84 +128,85 @@ async fn account(chat: &Chat, name: String, hash: String) -> Result<()> {
     Ok(())
 }
 
-async fn gather(chat: &Chat, gathering: Gathering) -> Result<()> {
-    let Gathering { id, members } = gathering;
-    let (owner, rest) = members.split_first().context("a group of nobody")?;
+async fn create_group(chat: &Chat, group: PlannedGroup) -> Result<()> {
+    let PlannedGroup { id, members } = group;
+    let (owner, rest) = members.split_first().context("a group without members")?;
     let owner: Caller = plan::caller(owner.as_str())?;
-    let mut lots = rest.chunks(INVITED_AT_ONCE);
+    let mut batches = rest.chunks(INVITED_AT_ONCE);
     let new = NewGroup {
         profile: GroupProfile { name: id.as_str().to_owned(), ..GroupProfile::default() },
-        joining: Joining::Open,
-        history: History::default(),
-        members: lots.next().unwrap_or_default().to_vec(),
-        least: 1,
-        code: draw_code(chat),
+        joining: JoinPolicy::Open,
+        history: HistoryPolicy::default(),
+        members: batches.next().unwrap_or_default().to_vec(),
+        members_min: 1,
+        code: generate_join_code(chat),
     };
-    group::act(chat, &owner, &id, GroupAct::Create(new)).await?;
-    for lot in lots {
-        group::act(chat, &owner, &id, GroupAct::Invite(lot.to_vec())).await?;
+    group::apply(chat, &owner, &id, GroupAction::Create(new)).await?;
+    for batch in batches {
+        group::apply(chat, &owner, &id, GroupAction::Invite(batch.to_vec())).await?;
     }
     Ok(())
 }
 
-/// The exact conversations first, then the rest, mixed: of forty messages four go to the one long
-/// conversation, ten to the long list, and the others to the ordinary ones.
-async fn messages(chat: &Chat, plan: &Plan, progress: Progress) -> Result<Generated> {
+/// The conversations of fixed length first, then the rest, mixed: of forty messages, four go to the
+/// long conversation, ten to the long list, and the others to the ordinary ones.
+async fn messages(chat: &Chat, plan: &DataPlan, progress: ProgressDisplay) -> Result<Generated> {
     let bar = progress.counting("messages", usize::try_from(plan.messages)?);
-    let mut pace = Pace::new(plan.messages);
-    let mut talk = Talk::new(chat, String::new());
+    let mut pace = TenthRecorder::new(plan.messages);
+    let mut sender = PipelinedSender::new(chat, String::new());
     let mut count = |saved: u64| {
         pace.at(saved);
         if saved.is_multiple_of(BAR_EVERY) {
             bar.set_position(saved);
         }
     };
-    let exact = plan.exact()?;
+    let exact = plan.fixed_length_conversations()?;
     let rest = plan.messages - exact.iter().map(|(_, count)| count).sum::<u64>();
-    for (lane, times) in &exact {
+    for (conversation, times) in &exact {
         for _ in 0..*times {
-            talk.say(lane).await?;
-            count(talk.saved());
+            sender.send(conversation).await?;
+            count(sender.saved());
         }
     }
-    let long = Length::Long.lane()?;
-    let listed: Vec<_> = (0..LISTED).map(|n| Length::Long.listed(n)).collect::<Result<_>>()?;
+    let long = Length::Long.conversation()?;
+    let listed: Vec<_> =
+        (0..LISTED).map(|n| Length::Long.listed_conversation(n)).collect::<Result<_>>()?;
     let ordinary: Vec<_> =
         (0..plan.conversations).map(|k| plan.ordinary(k)).collect::<Result<_>>()?;
-    let mut numbers = Numbers::new(plan.messages);
+    let mut rng = SeededRng::new(plan.messages);
     for n in 0..rest {
-        let lane = match n % 40 {
+        let conversation = match n % 40 {
             0..4 => &long,
             slot @ 4..14 => &listed[usize::try_from((n / 40 * 10 + slot) % LISTED)?],
-            _ => &ordinary[usize::try_from(numbers.skewed(plan.conversations))?],
+            _ => &ordinary[usize::try_from(rng.skewed(plan.conversations))?],
         };
-        talk.say(lane).await?;
-        count(talk.saved());
+        sender.send(conversation).await?;
+        count(sender.saved());
     }
-    talk.finish().await?;
-    count(talk.saved());
+    sender.finish().await?;
+    count(sender.saved());
     bar.finish_and_clear();
     Ok(pace.close())
 }
 
-/// How fast it goes, by tenths.
-struct Pace {
+/// Measures each tenth of the messages.
+struct TenthRecorder {
     messages: u64,
     began: Instant,
-    /// Where this tenth began.
+    /// Time, processor time and messages at the beginning of this tenth.
     since: (Instant, Duration, u64),
-    /// Where it ends.
+    /// The message count that ends this tenth.
     end: u64,
     tenths: Vec<Tenth>,
 }
 
-impl Pace {
+impl TenthRecorder {
     fn new(messages: u64) -> Self {
         let began = Instant::now();
         Self { messages, began, since: (began, cpu(), 0), end: messages / 10, tenths: Vec::new() }
     }
 
-    /// So many are durable by now.
+    /// Takes the number of messages that are durable by now.
     fn at(&mut self, saved: u64) {
         if saved < self.end {
             return;

@@ -7,12 +7,12 @@ use anyhow::{Context, Result, ensure};
 use rustix::time::{ClockId, clock_gettime};
 use tokio::time::sleep;
 
-/// A generated store takes less, but it is rewritten while it grows.
+/// A generated store ends up smaller, but compaction rewrites it while it grows.
 const BYTES_PER_MESSAGE: u64 = 1000;
-/// The engine sets some aside at once.
+/// The engine preallocates some space.
 const BYTES_LEAST: u64 = 1 << 30;
 
-/// What all threads of this process have used.
+/// Processor time of all threads of this process.
 pub(super) fn cpu() -> Duration {
     let used = clock_gettime(ClockId::ProcessCPUTime);
     let seconds = u64::try_from(used.tv_sec).unwrap_or_default();
@@ -26,8 +26,8 @@ pub(super) fn micros_each(took: Duration, count: u64) -> f64 {
     took.as_secs_f64() * 1e6 / count
 }
 
-/// Waits until the store has tidied up behind what was written, so that the next measurement pays
-/// only for itself; at most a minute.
+/// Waits until compaction has caught up, so that the next measurement pays only for itself; at most
+/// a minute.
 pub(super) async fn settle() {
     const STEP: Duration = Duration::from_millis(250);
     for _ in 0..240 {
@@ -39,7 +39,7 @@ pub(super) async fn settle() {
     }
 }
 
-/// Refuses to fill the disk.
+/// Fails if the disk may not have room for so many messages.
 pub(super) fn check_space(folder: &Path, messages: u64) -> Result<()> {
     let disk = rustix::fs::statvfs(folder)?;
     let free = disk.f_bavail.saturating_mul(disk.f_frsize);
@@ -55,7 +55,7 @@ pub(super) fn check_space(folder: &Path, messages: u64) -> Result<()> {
     Ok(())
 }
 
-/// What a folder takes on the disk.
+/// Bytes that a folder takes on the disk.
 pub(super) fn bytes_in(folder: &Path) -> Result<u64> {
     use std::os::unix::fs::MetadataExt;
     let mut bytes = 0;
@@ -63,7 +63,7 @@ pub(super) fn bytes_in(folder: &Path) -> Result<u64> {
     for entry in entries {
         let entry = entry?;
         let about = entry.metadata()?;
-        // Blocks, not lengths: a log may be set aside longer than what is in it.
+        // Blocks, not lengths: the log's segments are preallocated.
         bytes += if about.is_dir() { bytes_in(&entry.path())? } else { about.blocks() * 512 };
     }
     Ok(bytes)

@@ -1,62 +1,66 @@
-//! Shows that cost does not grow: with what is stored, with who is offline, with how long a
-//! conversation is.
+//! Measures whether cost grows with the amount stored, with the number of offline members, or with
+//! the length of a conversation.
 //!
 //! In reading order:
 //!
-//! - `plan`: who is in a generated store and what is said there;
-//! - `talk`: saying things through the domain, one by one or many at a time;
-//! - `generate`: fills a folder; `folders`: where it is and whether it is there already;
-//! - `compare`, `costs`: the small beside the large, in turns;
-//! - `start`, `crash`, `missed`: a real server on the generated folder;
+//! - `plan`: the users, groups and conversations of a generated store;
+//! - `sender`: sends messages through the domain, one by one or many at a time;
+//! - `folders`, `generate`: the folders of the two stores, and what fills them;
+//! - `compare`, `costs`: the small store against the large one, alternating;
+//! - `start`, `crash`, `catch_up`: a real server on the generated folder;
 //! - `meter`: processor time and disk space;
-//! - `report`: what is printed.
+//! - `report`: the printed report.
 
+mod catch_up;
 mod compare;
 mod costs;
 mod crash;
 mod folders;
 mod generate;
 mod meter;
-mod missed;
 mod plan;
 mod report;
+mod sender;
 mod start;
-mod talk;
 
 use std::path::Path;
 
 use anyhow::{Context, Result};
 use nexo_chat::Chat;
 
-use self::costs::Grounds;
+use self::catch_up::MissedReport;
+use self::costs::MeasuredStore;
 use self::folders::Folders;
-use self::missed::Missed;
-use self::plan::Plan;
+use self::plan::DataPlan;
 use crate::options::GrowthOptions;
-use crate::progress::Progress;
+use crate::progress::ProgressDisplay;
 use crate::started::Started;
 
-pub use self::report::Growth;
+pub use self::report::GrowthReport;
 
-/// What a run needs from whoever puts servers together.
-pub struct Parts {
-    /// Opens a data folder in this process, without limits on how much one may send.
+/// What the server crate provides, since this crate cannot depend on it.
+pub struct GrowthHooks {
+    /// Opens a data folder in this process, without rate limits.
     pub open: fn(&Path) -> Result<Chat>,
-    /// Starts a server on a data folder, without such limits.
+    /// Starts a server process on a data folder, without rate limits.
     pub start: fn(&Path) -> Result<Started>,
 }
 
-/// Generates in a folder, measures in this process, then measures servers on what was generated.
-pub async fn growth(options: &GrowthOptions, parts: &Parts, folder: &Path) -> Result<Growth> {
+/// Generates both stores in a folder, measures them in this process, then measures servers on the large one.
+pub async fn growth(
+    options: &GrowthOptions,
+    hooks: &GrowthHooks,
+    folder: &Path,
+) -> Result<GrowthReport> {
     options.check()?;
-    let progress = Progress::new(!options.shown.json);
-    let plan = Plan::new(options);
+    let progress = ProgressDisplay::new(!options.output.json);
+    let plan = DataPlan::new(options);
     let folders = Folders::prepare(folder, &plan)?;
-    let generated = generate::both(parts, &plan, &folders, progress).await?;
+    let generated = generate::both(hooks, &plan, &folders, progress).await?;
 
     let mut comparisons = {
-        let small = Grounds::open(parts, &folders.small(), plan.small())?;
-        let large = Grounds::open(parts, &folders.large(), plan.clone())?;
+        let small = MeasuredStore::open(hooks, &folders.small(), plan.small())?;
+        let large = MeasuredStore::open(hooks, &folders.large(), plan.clone())?;
         let compared = costs::compare(&small, &large, options.rounds, progress).await;
         small.close().await?;
         large.close().await?;
@@ -64,11 +68,11 @@ pub async fn growth(options: &GrowthOptions, parts: &Parts, folder: &Path) -> Re
     };
     comparisons.extend(generated.as_ref().and_then(generate::Generated::comparison));
 
-    let served = start::serve(parts, &folders, options.rounds, progress).await?;
-    let chat = (parts.open)(&folders.large())?;
+    let served = start::run_servers(hooks, &folders, options.rounds, progress).await?;
+    let chat = (hooks.open)(&folders.large())?;
     let crash = crash::check(&chat, served.acknowledged).await;
     chat.store.close().await?;
-    Ok(Growth {
+    Ok(GrowthReport {
         messages: plan.messages,
         conversations: plan.conversations,
         members: plan.members,
@@ -77,7 +81,7 @@ pub async fn growth(options: &GrowthOptions, parts: &Parts, folder: &Path) -> Re
         generated,
         comparisons,
         starts: served.starts,
-        missed: Missed::new(&plan, &served.came_back)?,
+        missed: MissedReport::new(&plan, &served.catchups)?,
         crash: crash?,
     })
 }

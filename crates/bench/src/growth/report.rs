@@ -1,59 +1,58 @@
-//! All figures of a run, and how they are told.
+//! All figures of a run, as a table and as JSON.
 
 use std::fmt;
 
 use serde::Serialize;
 
+use super::catch_up::MissedReport;
 use super::compare::Comparison;
 use super::crash::Crash;
 use super::generate::Generated;
-use super::missed::Missed;
 use super::start::Starts;
-use crate::plot::Drawn;
-use crate::report::Outcome;
+use crate::plot::PlottedPhase;
+use crate::report::BenchReport;
 use crate::table::{heads, step, time};
 
-/// P5: how much more the large may cost than the small.
+/// P5: the highest cost ratio of large to small.
 const RATIO_MAX: f64 = 1.10;
 
 /// All figures of a run. `Display` is the table, `Serialize` the JSON.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Growth {
+pub struct GrowthReport {
     /// Messages in the large store.
     pub messages: u64,
     /// Ordinary conversations they are spread over.
     pub conversations: u64,
     /// Members of the large group.
     pub members: u64,
-    /// How often each measurement was taken.
     pub rounds: usize,
-    /// What the large store takes.
+    /// Bytes of the large store.
     pub bytes_on_disk: u64,
-    /// How it was made; absent if it was there.
+    /// How long generating took; absent if an earlier run generated the stores.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub generated: Option<Generated>,
-    /// P5: the small beside the large.
+    /// P5: small against large.
     pub comparisons: Vec<Comparison>,
     /// P6: how long starts take.
     pub starts: Starts,
     /// P7: catching up.
-    pub missed: Missed,
-    /// What became of what was acknowledged before kill -9.
+    pub missed: MissedReport,
+    /// Whether messages acknowledged before kill -9 were found again.
     pub crash: Crash,
 }
 
-impl Outcome for Growth {
-    /// Nothing acknowledged was lost, and whoever was away got everything.
+impl BenchReport for GrowthReport {
+    /// No acknowledged message was lost, and every user who was offline got everything.
     fn is_clean(&self) -> bool {
         self.crash.lost == 0 && self.missed.is_complete()
     }
 
-    fn drawn(&self) -> Vec<Drawn<'_>> {
+    fn plotted_phases(&self) -> Vec<PlottedPhase<'_>> {
         Vec::new()
     }
 }
 
-impl fmt::Display for Growth {
+impl fmt::Display for GrowthReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,
@@ -73,7 +72,7 @@ impl fmt::Display for Growth {
     }
 }
 
-impl Growth {
+impl GrowthReport {
     fn write_comparisons(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "\nwith little and with much, in turns: medians of {} rounds", self.rounds)?;
         for it in &self.comparisons {
@@ -125,7 +124,7 @@ fn write_generated(f: &mut fmt::Formatter<'_>, it: &Generated) -> fmt::Result {
     Ok(())
 }
 
-/// Microseconds, with digits where they are few.
+/// Microseconds, with decimals for small values.
 fn precise(us: f64) -> String {
     if us < 100.0 { format!("{us:.2} µs") } else { time(us) }
 }

@@ -1,4 +1,4 @@
-//! How long a server takes to start: on nothing, on what was generated, and after kill -9.
+//! How long a server takes to start: on an empty folder, on the generated one, and after kill -9.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -6,15 +6,15 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use serde::Serialize;
 
-use super::Parts;
+use super::GrowthHooks;
+use super::catch_up::{CatchupRun, catch_up};
 use super::crash::{self, Acknowledged};
 use super::folders::Folders;
-use super::missed::{CameBack, come_back};
 use crate::measure::Percentiles;
-use crate::progress::Progress;
+use crate::progress::ProgressDisplay;
 use crate::started::Started;
 
-/// Times from the start of the process to 200 from `/readyz`.
+/// Times from the start of the process to a 200 from `/readyz`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Starts {
     /// On an empty folder.
@@ -25,37 +25,37 @@ pub struct Starts {
     pub killed: Percentiles,
 }
 
-/// What servers on the generated folder did.
-pub(super) struct Served {
+/// What the servers on the generated folder did.
+pub(super) struct ServerRuns {
     pub(super) starts: Starts,
-    pub(super) came_back: Vec<CameBack>,
-    /// Before the kills.
+    pub(super) catchups: Vec<CatchupRun>,
+    /// What they had acknowledged before each kill.
     pub(super) acknowledged: Vec<Acknowledged>,
 }
 
-/// Starts, stops and kills servers, an empty one beside each; and lets those who were away catch
-/// up.
-pub(super) async fn serve(
-    parts: &Parts,
+/// Starts, stops and kills servers on the generated folder, and starts one on an empty folder in each
+/// round. In each round one offline user catches up.
+pub(super) async fn run_servers(
+    hooks: &GrowthHooks,
     folders: &Folders,
     rounds: usize,
-    progress: Progress,
-) -> Result<Served> {
+    progress: ProgressDisplay,
+) -> Result<ServerRuns> {
     let bar = progress.counting("starts", rounds);
     let (mut empty, mut stopped, mut killed) = (Vec::new(), Vec::new(), Vec::new());
-    let (mut came_back, mut acknowledged) = (Vec::new(), Vec::new());
+    let (mut catchups, mut acknowledged) = (Vec::new(), Vec::new());
     let data = folders.large();
     for round in 0..rounds {
         let nothing = folders.empty()?;
-        let (server, _) = start(parts, &nothing.path().join("data"), &mut empty).await?;
+        let (server, _) = start(hooks, &nothing.path().join("data"), &mut empty).await?;
         server.stop().await?;
 
-        let (server, authority) = start(parts, &data, &mut stopped).await?;
-        came_back.push(come_back(&authority, round).await?);
+        let (server, authority) = start(hooks, &data, &mut stopped).await?;
+        catchups.push(catch_up(&authority, round).await?);
         let senders = crash::begin(&authority, progress).await?;
         acknowledged.extend(senders.kill(server, round).await.context("the load before a kill")?);
 
-        let started = start(parts, &data, &mut killed).await;
+        let started = start(hooks, &data, &mut killed).await;
         let (server, _) = started.context("the start after a kill")?;
         server.stop().await?;
         bar.inc(1);
@@ -66,13 +66,17 @@ pub(super) async fn serve(
         stopped: Percentiles::of_times(stopped)?,
         killed: Percentiles::of_times(killed)?,
     };
-    Ok(Served { starts, came_back, acknowledged })
+    Ok(ServerRuns { starts, catchups, acknowledged })
 }
 
-/// Starts a server and notes how long it took; also tells where it is.
-async fn start(parts: &Parts, data: &Path, times: &mut Vec<Duration>) -> Result<(Started, String)> {
+/// Starts a server and records how long it took; also returns its `host:port`.
+async fn start(
+    hooks: &GrowthHooks,
+    data: &Path,
+    times: &mut Vec<Duration>,
+) -> Result<(Started, String)> {
     let since = Instant::now();
-    let server = (parts.start)(data)?;
+    let server = (hooks.start)(data)?;
     let authority = server.ready().await?;
     times.push(since.elapsed());
     Ok((server, authority))

@@ -2,52 +2,50 @@
 
 use anyhow::{Result, ensure};
 
-use super::Target;
+use super::TargetOptions;
 
 const EXAMPLES: &str = "Examples:
   nexo bench catchup
   nexo bench catchup --messages 100000 --conversations 1000 --clients 3
   nexo bench catchup --way resend --json";
 
-/// Somebody was away while others wrote to them: how long until they have all of it?
+/// Clients were offline while others sent them messages: how long until they have all of them?
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct CatchupOptions {
     #[command(flatten)]
-    #[expect(missing_docs, reason = "documented by its type")]
-    pub target: Target,
+    pub target: TargetOptions,
 
     /// Messages that each client missed
     #[arg(long, value_name = "N", default_value_t = 10_000)]
     pub messages: u64,
 
-    /// Conversations they are in
+    /// Conversations that the messages are in
     #[arg(long, value_name = "N", default_value_t = 100)]
     pub conversations: u64,
 
-    /// Clients that were away; they come back one after the other
+    /// Clients that were offline; they connect one after the other
     #[arg(long, value_name = "N", default_value_t = 5)]
     pub clients: usize,
 
-    /// Clients that come back at once
+    /// Clients that connect at the same time
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub at_once: usize,
 
-    /// How they ask for what they missed
+    /// How they fetch what they missed
     #[arg(long, value_enum, default_value_t)]
-    pub way: Way,
+    pub way: CatchupMethod,
 
     /// Bytes of a message's text
     #[arg(long, value_name = "BYTES", default_value_t = 200)]
     pub size: usize,
 }
 
-/// How a client catches up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
-pub enum Way {
+pub enum CatchupMethod {
     /// Typed: RESEND page after page
     Resend,
-    /// Numbered, data as JSON: 1001 tells where conversations end, then 1005 for all at once
+    /// Numbered, data as JSON: 1001 for the newest seqs, then 1005 for all conversations at once
     #[default]
     Pull,
 }
@@ -59,7 +57,7 @@ impl CatchupOptions {
         self.messages / self.conversations + more
     }
 
-    /// Refuses a run that means nothing or would not end.
+    /// Checks the options: refuses a run that measures nothing or would not end.
     pub fn check(&self) -> Result<()> {
         ensure!(!self.target.baseline, "there is no bare stack that a catch-up compares with");
         ensure!((1..=1000).contains(&self.conversations), "the conversations must be 1 to 1000");

@@ -4,22 +4,21 @@ use std::time::Duration;
 
 use anyhow::{Result, ensure};
 
-use super::{CONNECTIONS_MAX, Flow, Span, Target, seconds};
+use super::{CONNECTIONS_MAX, Flow, Span, TargetOptions, seconds};
 
 const EXAMPLES: &str = "Examples:
   nexo bench connect --baseline
   nexo bench connect --connections 15000 --active 1000 --hold 60
   nexo bench connect --connections 2000 --target http://127.0.0.1:8080 --json";
 
-/// Many users connect and then say nothing: how fast, and what each costs in memory.
+/// Opens many idle connections: how fast, and what each costs in memory.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct ConnectOptions {
     #[command(flatten)]
-    #[expect(missing_docs, reason = "documented by its type")]
-    pub target: Target,
+    pub target: TargetOptions,
 
-    /// Idle connections, each of a user of its own
+    /// Idle connections, each of a different user
     #[arg(long, value_name = "N", default_value_t = 10_000)]
     pub connections: usize,
 
@@ -32,11 +31,9 @@ pub struct ConnectOptions {
     pub active: usize,
 
     #[command(flatten)]
-    #[expect(missing_docs, reason = "documented by its type")]
     pub span: Span,
 
     #[command(flatten)]
-    #[expect(missing_docs, reason = "documented by its type")]
     pub flow: Flow,
 }
 
@@ -46,7 +43,7 @@ impl ConnectOptions {
         self.connections + self.active * 2
     }
 
-    /// Refuses a run that means nothing or would not end.
+    /// Checks the options: refuses a run that measures nothing or would not end.
     pub fn check(&self) -> Result<()> {
         ensure!(self.connections > 0, "at least one idle connection is needed");
         let sockets = self.sockets();

@@ -4,15 +4,15 @@ use std::time::Duration;
 
 use anyhow::{Result, ensure};
 
-use super::{Shown, seconds};
+use super::{OutputOptions, seconds};
 
 const EXAMPLES: &str = "Examples:
   nexo bench database --url mysql://root@127.0.0.1:3306/scratch
   nexo bench database --url mysql://root@127.0.0.1:3306/scratch --committers 8 --senders 2048";
 
-/// Stores messages in a database as fast as it goes, and compares with plain inserts of the same rows.
+/// Stores messages in a database as fast as possible, and compares with plain inserts of the same rows.
 ///
-/// The database must be one to throw away: it is filled.
+/// Use a database that can be thrown away: the benchmark fills it.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct DatabaseOptions {
@@ -21,10 +21,9 @@ pub struct DatabaseOptions {
     pub url: String,
 
     #[command(flatten)]
-    #[expect(missing_docs, reason = "documented by its type")]
-    pub shown: Shown,
+    pub output: OutputOptions,
 
-    /// Pairs of people, each with one message on its way
+    /// Pairs of users, each with one message in flight
     #[arg(long, value_name = "N", default_value_t = 1024)]
     pub senders: usize,
 
@@ -42,7 +41,7 @@ pub struct DatabaseOptions {
 }
 
 impl DatabaseOptions {
-    /// Refuses what makes no sense.
+    /// Checks the options.
     pub fn check(&self) -> Result<()> {
         ensure!((1..=100_000).contains(&self.senders), "the senders must be 1 to 100000");
         ensure!((1..=64).contains(&self.committers), "the committers must be 1 to 64");

@@ -2,8 +2,8 @@
 
 use anyhow::{Context, Result, ensure};
 
-use super::{CONNECTIONS_MAX, Flow, Span, Target};
-use crate::speech::Speech;
+use super::{CONNECTIONS_MAX, Flow, Span, TargetOptions};
+use crate::dialects::DialectChoice;
 
 const EXAMPLES: &str = "Examples:
   nexo bench group --baseline
@@ -11,51 +11,47 @@ const EXAMPLES: &str = "Examples:
   nexo bench group --members 1000 --senders 10 --rate 100 --slow 20 --stuck 5 --flapping 20 --beside
   nexo bench group --members 500 --online 50% --json";
 
-/// A group in which some speak and everybody online hears it.
+/// A group in which some members send and everyone online receives.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct GroupOptions {
     #[command(flatten)]
-    #[expect(missing_docs, reason = "documented by its type")]
-    pub target: Target,
+    pub target: TargetOptions,
 
     #[command(flatten)]
-    #[expect(missing_docs, reason = "documented by its type")]
     pub span: Span,
 
     #[command(flatten)]
-    #[expect(missing_docs, reason = "documented by its type")]
     pub flow: Flow,
 
-    /// People in the group
+    /// Members of the group
     #[arg(long, value_name = "N", default_value_t = 1000)]
     pub members: usize,
 
     /// Members who are connected and read as fast as they can: a number, or a share such as 50%
-    #[arg(long, value_name = "N", default_value = "100%", value_parser = Online::parse)]
-    pub online: Online,
+    #[arg(long, value_name = "N", default_value = "100%", value_parser = OnlineMembers::parse)]
+    pub online: OnlineMembers,
 
-    /// Of those online, how many speak
+    /// Members online who send
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub senders: usize,
 
-    /// The dialect that is spoken
+    /// The dialect that clients speak
     #[arg(long, value_enum, default_value_t)]
-    pub dialect: Speech,
+    pub dialect: DialectChoice,
 
     #[command(flatten)]
-    #[expect(missing_docs, reason = "documented by its type")]
-    pub readers: Readers,
+    pub readers: FaultyReaderOptions,
 }
 
-/// Members who do not read as they should. They are online beside the others.
+/// Members who read slowly, never, or reconnect all the time. They are online in addition to the others.
 #[derive(Clone, Debug, Default, clap::Args)]
-pub struct Readers {
+pub struct FaultyReaderOptions {
     /// Further members who read only --slow-frames per second
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub slow: usize,
 
-    /// What a slow one reads per second
+    /// Frames that a slow member reads per second
     #[arg(long, value_name = "N", default_value_t = 5)]
     pub slow_frames: u32,
 
@@ -64,7 +60,7 @@ pub struct Readers {
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub stuck: usize,
 
-    /// Further members who disconnect and come back every second, and catch up
+    /// Further members who disconnect and reconnect every second, and catch up
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub flapping: usize,
 
@@ -73,23 +69,19 @@ pub struct Readers {
     pub beside: bool,
 }
 
-impl Readers {
-    /// All of them.
+impl FaultyReaderOptions {
     pub fn count(&self) -> usize {
         self.slow + self.stuck + self.flapping
     }
 }
 
-/// How many are online.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Online {
-    /// So many.
+pub enum OnlineMembers {
     Count(usize),
-    /// So many of a hundred.
     Percent(f64),
 }
 
-impl Online {
+impl OnlineMembers {
     fn parse(text: &str) -> Result<Self> {
         let Some(share) = text.strip_suffix('%') else {
             return Ok(Self::Count(text.parse().context("not a number, nor a share like 50%")?));
@@ -101,7 +93,7 @@ impl Online {
 }
 
 impl GroupOptions {
-    /// Members online who read as they should, senders among them.
+    /// Members online who read properly, including the senders.
     pub fn online(&self) -> usize {
         #[expect(
             clippy::cast_possible_truncation,
@@ -110,12 +102,12 @@ impl GroupOptions {
             reason = "a share of people"
         )]
         match self.online {
-            Online::Count(count) => count,
-            Online::Percent(share) => (self.members as f64 * share / 100.0).round() as usize,
+            OnlineMembers::Count(count) => count,
+            OnlineMembers::Percent(share) => (self.members as f64 * share / 100.0).round() as usize,
         }
     }
 
-    /// Refuses a run that means nothing or would not end.
+    /// Checks the options: refuses a run that measures nothing or would not end.
     pub fn check(&self) -> Result<()> {
         let online = self.online();
         ensure!(self.members <= 100_000, "at most 100000 members");

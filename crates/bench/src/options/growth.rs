@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use anyhow::{Result, ensure};
 
-use super::Shown;
+use super::OutputOptions;
 
-/// What the small store holds, and the least that a large one may.
+/// Messages in the small store, and the fewest in a large one.
 pub(crate) const SMALL: u64 = 10_000;
 const MESSAGES_MAX: u64 = 100_000_000;
 
@@ -16,8 +16,8 @@ const EXAMPLES: &str = "Examples:
   nexo bench growth --keep growth-data      keeps the folder, and uses it again the next time
   nexo bench growth --json > report.json";
 
-/// Shows that cost does not grow: sends, unread counts, lists and starts, with little stored and
-/// with much.
+/// Measures whether cost grows with what is stored: sends, unread counts, lists and starts on a small
+/// and on a large store.
 ///
 /// Fills a folder beside the working folder with as many messages as asked for, and takes about
 /// 500 bytes of disk for each.
@@ -28,7 +28,7 @@ pub struct GrowthOptions {
     #[arg(long, value_name = "N", default_value_t = 10_000_000)]
     pub messages: u64,
 
-    /// Conversations they are spread over; without it one for every thousand messages, 300 to
+    /// Conversations the messages are spread over; by default one for every thousand messages, 300 to
     /// 10,000
     #[arg(long, value_name = "N")]
     pub conversations: Option<u64>,
@@ -37,21 +37,20 @@ pub struct GrowthOptions {
     #[arg(long, value_name = "N", default_value_t = 100_000)]
     pub members: u64,
 
-    /// How often each measurement is repeated, the small and the large in turns
+    /// Rounds of each measurement, alternating between the small and the large store
     #[arg(long, value_name = "N", default_value_t = 5)]
     pub rounds: usize,
 
-    /// Keep what was generated in this folder, or use what is there
+    /// Keep the generated stores in this folder, or use those that are there
     #[arg(long, value_name = "FOLDER")]
     pub keep: Option<PathBuf>,
 
     #[command(flatten)]
-    #[expect(missing_docs, reason = "documented by its type")]
-    pub shown: Shown,
+    pub output: OutputOptions,
 }
 
 impl GrowthOptions {
-    /// Refuses a run that means nothing or would not end.
+    /// Checks the options: refuses a run that measures nothing or would not end.
     pub fn check(&self) -> Result<()> {
         let wanted = SMALL..=MESSAGES_MAX;
         ensure!(wanted.contains(&self.messages), "messages must be {SMALL} to {MESSAGES_MAX}");
@@ -62,7 +61,6 @@ impl GrowthOptions {
         Ok(())
     }
 
-    /// As many as asked for, or as many as fit.
     pub(crate) fn conversations(&self) -> u64 {
         self.conversations.unwrap_or((self.messages / 1000).clamp(300, 10_000))
     }
@@ -73,8 +71,8 @@ mod tests {
     use super::*;
 
     fn options(messages: u64, conversations: Option<u64>) -> GrowthOptions {
-        let (keep, shown) = (None, Shown::default());
-        GrowthOptions { messages, conversations, members: 10, rounds: 1, keep, shown }
+        let (keep, output) = (None, OutputOptions::default());
+        GrowthOptions { messages, conversations, members: 10, rounds: 1, keep, output }
     }
 
     #[test]

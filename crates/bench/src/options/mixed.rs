@@ -2,34 +2,32 @@
 
 use anyhow::{Result, ensure};
 
-use super::{CONNECTIONS_MAX, Flow, Readers, Span, Target};
+use super::{CONNECTIONS_MAX, FaultyReaderOptions, Flow, Span, TargetOptions};
 
 const EXAMPLES: &str = "Examples:
   nexo bench mixed
   nexo bench mixed --pairs 1000 --groups 10 --members 100 --idle 5000 --flapping 50 --rate 5000
   nexo bench mixed --rate 2000 --burst 200 --duration 30 --json";
 
-/// Everything at once: pairs, groups, idle connections, and people who come and go.
+/// Everything at once: pairs, groups, idle connections, and reconnecting members.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct MixedOptions {
     #[command(flatten)]
-    #[expect(missing_docs, reason = "documented by its type")]
-    pub target: Target,
+    pub target: TargetOptions,
 
     #[command(flatten)]
-    #[expect(missing_docs, reason = "documented by its type")]
     pub span: Span,
 
     /// Messages per second in all
     #[arg(long, value_name = "N", default_value_t = 2000)]
     pub rate: u64,
 
-    /// Of a hundred messages, how many go to groups
+    /// Percentage of messages that go to groups
     #[arg(long, value_name = "PERCENT", default_value_t = 10)]
     pub to_groups: u64,
 
-    /// So many messages are due at once, then none until their time is used up
+    /// Send so many messages at once, then none until their time is used up
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub burst: u64,
 
@@ -37,7 +35,7 @@ pub struct MixedOptions {
     #[arg(long, value_name = "BYTES", default_value_t = 200)]
     pub size: usize,
 
-    /// Pairs of people
+    /// Pairs of users
     #[arg(long, value_name = "N", default_value_t = 200)]
     pub pairs: usize,
 
@@ -49,11 +47,11 @@ pub struct MixedOptions {
     #[arg(long, value_name = "N", default_value_t = 50)]
     pub members: usize,
 
-    /// Connections that say nothing
+    /// Idle connections
     #[arg(long, value_name = "N", default_value_t = 1000)]
     pub idle: usize,
 
-    /// In each group, further members who disconnect and come back every second
+    /// In each group, further members who disconnect and reconnect every second
     #[arg(long, value_name = "N", default_value_t = 2)]
     pub flapping: usize,
 }
@@ -73,12 +71,12 @@ impl MixedOptions {
         Flow { rate: Some(rate.max(1)), burst: self.burst, size: self.size, ..Flow::default() }
     }
 
-    /// Those in each group who do not stay.
-    pub(crate) fn readers(&self) -> Readers {
-        Readers { flapping: self.flapping, ..Readers::default() }
+    /// The flapping members of each group.
+    pub(crate) fn readers(&self) -> FaultyReaderOptions {
+        FaultyReaderOptions { flapping: self.flapping, ..FaultyReaderOptions::default() }
     }
 
-    /// Refuses a run that means nothing or would not end.
+    /// Checks the options: refuses a run that measures nothing or would not end.
     pub fn check(&self) -> Result<()> {
         ensure!(!self.target.baseline, "there is no bare stack that a mixture compares with");
         ensure!(self.rate > 0, "a rate of zero sends nothing");

@@ -1,4 +1,4 @@
-//! What the command line says: here what several scenarios share, and a file for each of them.
+//! The command line: options that several scenarios share, and a file for each scenario.
 
 mod catchup;
 mod connect;
@@ -15,50 +15,48 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 
-pub use catchup::{CatchupOptions, Way};
+pub use catchup::{CatchupMethod, CatchupOptions};
 pub use connect::ConnectOptions;
 pub use database::DatabaseOptions;
-pub use group::{GroupOptions, Online, Readers};
+pub use group::{FaultyReaderOptions, GroupOptions, OnlineMembers};
 pub use growth::GrowthOptions;
 pub(crate) use growth::SMALL;
 pub use mixed::MixedOptions;
 pub use private::PrivateOptions;
 pub use two_phase::TwoPhaseOptions;
 
-/// More than this is not a benchmark any more.
+/// The longest duration.
 const SECONDS_MAX: f64 = 3600.0;
-/// A process here may open 20,000 files.
+/// Leaves room for other files: a process may often open 20,000.
 pub(crate) const CONNECTIONS_MAX: usize = 19_000;
 
-/// What is loaded.
+/// The server to load.
 #[derive(Clone, Debug, Default, clap::Args)]
-pub struct Target {
-    /// Load this server; without it a private one is started and thrown away
+pub struct TargetOptions {
+    /// Load this server; by default a private one is started and thrown away
     #[arg(long, value_name = "URL")]
     pub target: Option<String>,
 
     #[command(flatten)]
-    #[expect(missing_docs, reason = "documented by its type")]
-    pub shown: Shown,
+    pub output: OutputOptions,
 
-    /// Also measure the bare stack in this run, and compare
+    /// Also measure the bare relay and disk in this run, and compare
     #[arg(long)]
     pub baseline: bool,
 }
 
-/// How the figures are shown.
 #[derive(Clone, Debug, Default, clap::Args)]
-pub struct Shown {
+pub struct OutputOptions {
     /// Print the report as JSON, and nothing else
     #[arg(long)]
     pub json: bool,
 
-    /// Also write the figures as a page with drawings, one HTML file
+    /// Also write the report with charts to this HTML file
     #[arg(long, value_name = "FILE.html")]
     pub plot: Option<PathBuf>,
 }
 
-/// How long it takes.
+/// The length of a run.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Span {
     /// Seconds measured
@@ -69,7 +67,7 @@ pub struct Span {
     #[arg(long, value_name = "SECONDS", default_value = "2", value_parser = seconds)]
     pub warmup: Duration,
 
-    /// Seconds to wait, after the last message, for answers that are missing
+    /// Seconds to wait, after the last message, for missing answers
     #[arg(long, value_name = "SECONDS", default_value = "5", value_parser = seconds)]
     pub grace: Duration,
 }
@@ -91,10 +89,9 @@ impl Span {
     }
 }
 
-/// What is sent, and how fast.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Flow {
-    /// Messages a sender may have waiting for their ACK(saved)
+    /// Messages a sender may have in flight, waiting for their ACK(saved)
     #[arg(long, value_name = "N", default_value_t = 8)]
     pub window: u64,
 
@@ -103,7 +100,7 @@ pub struct Flow {
     #[arg(long, value_name = "N")]
     pub rate: Option<u64>,
 
-    /// With --rate: so many messages are due at once, then none until their time is used up
+    /// With --rate: send so many messages at once, then none until their time is used up
     #[arg(long, value_name = "N", default_value_t = 1, requires = "rate")]
     pub burst: u64,
 
@@ -128,11 +125,11 @@ impl Flow {
     }
 }
 
-/// The bare stack on its own: a WebSocket relay with no store and no logic. Prints its address.
+/// The bare relay on its own: a WebSocket relay with no store and no logic. Prints its address.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = "Example:\n  nexo bench bare-relay --listen 127.0.0.1:0")]
 pub struct BareRelayOptions {
-    /// Where to listen; port 0 takes any free port
+    /// The address to listen on; port 0 picks a free one
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:0")]
     pub listen: SocketAddr,
 }

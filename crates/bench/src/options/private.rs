@@ -2,8 +2,8 @@
 
 use anyhow::{Result, ensure};
 
-use super::{CONNECTIONS_MAX, Flow, Span, Target};
-use crate::speech::Speech;
+use super::{CONNECTIONS_MAX, Flow, Span, TargetOptions};
+use crate::dialects::DialectChoice;
 
 const EXAMPLES: &str = "Examples:
   nexo bench private
@@ -21,15 +21,12 @@ const EXAMPLES: &str = "Examples:
 #[command(after_help = EXAMPLES)]
 pub struct PrivateOptions {
     #[command(flatten)]
-    #[expect(missing_docs, reason = "documented by its type")]
-    pub target: Target,
+    pub target: TargetOptions,
 
     #[command(flatten)]
-    #[expect(missing_docs, reason = "documented by its type")]
     pub span: Span,
 
     #[command(flatten)]
-    #[expect(missing_docs, reason = "documented by its type")]
     pub flow: Flow,
 
     /// Sockets in all: half of them send, half receive
@@ -40,15 +37,15 @@ pub struct PrivateOptions {
     #[arg(long, value_name = "N")]
     pub pairs: Option<usize>,
 
-    /// Let the receivers connect there: another node of the same server
+    /// Connect the receivers to this URL: another node of the same cluster
     #[arg(long, value_name = "URL", requires = "target")]
     pub receivers_at: Option<String>,
 
-    /// The dialect that is spoken
+    /// The dialect that clients speak
     #[arg(long, value_enum, default_value_t)]
-    pub dialect: Speech,
+    pub dialect: DialectChoice,
 
-    /// The bare disk's batch that ACK(saved) latency is compared with: 1, 16, 64 or 256
+    /// The bare disk's batch size to compare ACK(saved) latency with: 1, 16, 64 or 256
     #[arg(long, value_name = "N", default_value_t = 64)]
     pub disk_batch: usize,
 }
@@ -56,13 +53,13 @@ pub struct PrivateOptions {
 impl Default for PrivateOptions {
     fn default() -> Self {
         Self {
-            target: Target::default(),
+            target: TargetOptions::default(),
             span: Span::default(),
             flow: Flow::default(),
             connections: 1000,
             pairs: None,
             receivers_at: None,
-            dialect: Speech::Typed,
+            dialect: DialectChoice::Typed,
             disk_batch: 64,
         }
     }
@@ -74,7 +71,7 @@ impl PrivateOptions {
         self.pairs.unwrap_or(self.connections / 2)
     }
 
-    /// Refuses a run that means nothing or would not end.
+    /// Checks the options: refuses a run that measures nothing or would not end.
     pub fn check(&self) -> Result<()> {
         let pairs = self.pair_count();
         ensure!(pairs > 0, "at least one pair is needed, that is two connections");

@@ -4,22 +4,21 @@ use std::time::Duration;
 
 use anyhow::{Result, ensure};
 
-use super::{Flow, PrivateOptions, Shown, Span, Target, seconds};
-use crate::speech::Speech;
+use super::{Flow, OutputOptions, PrivateOptions, Span, TargetOptions, seconds};
+use crate::dialects::DialectChoice;
 
 const EXAMPLES: &str = "Examples:
   nexo bench two-phase
   nexo bench two-phase --rate 10000 --connections 1000
   nexo bench two-phase --store mysql://root@127.0.0.1:3306/scratch --redis redis://127.0.0.1:6379";
 
-/// The same load three times: without two-phase acknowledgement, with it, and with receivers who are
-/// shown messages before they are saved.
+/// The same load three times: without two-phase acknowledgement, with it, and with messages pushed
+/// before they are saved.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct TwoPhaseOptions {
     #[command(flatten)]
-    #[expect(missing_docs, reason = "documented by its type")]
-    pub shown: Shown,
+    pub output: OutputOptions,
 
     /// Messages per second in all
     #[arg(long, value_name = "N", default_value_t = 2000)]
@@ -41,7 +40,7 @@ pub struct TwoPhaseOptions {
     #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = seconds)]
     pub grace: Duration,
 
-    /// A database to throw away, instead of the embedded store
+    /// A database that can be thrown away, instead of the embedded store
     #[arg(long, value_name = "URL")]
     pub store: Option<String>,
 
@@ -51,7 +50,7 @@ pub struct TwoPhaseOptions {
 }
 
 impl TwoPhaseOptions {
-    /// Refuses what makes no sense.
+    /// Checks the options.
     pub fn check(&self) -> Result<()> {
         ensure!(self.rate > 0, "a rate of zero sends nothing");
         self.load().check()
@@ -60,11 +59,11 @@ impl TwoPhaseOptions {
     /// One of the three runs.
     pub fn load(&self) -> PrivateOptions {
         PrivateOptions {
-            target: Target { target: None, shown: self.shown.clone(), baseline: false },
+            target: TargetOptions { target: None, output: self.output.clone(), baseline: false },
             span: Span { duration: self.duration, grace: self.grace, ..Span::default() },
             flow: Flow { rate: Some(self.rate), size: self.size, ..Flow::default() },
             connections: self.connections,
-            dialect: Speech::Typed,
+            dialect: DialectChoice::Typed,
             ..PrivateOptions::default()
         }
     }

@@ -1,4 +1,4 @@
-//! A chart: two axes, lines, and the names of the lines.
+//! A line chart as SVG: two axes, the series, and a legend.
 
 use crate::plot::{escaped, put};
 use crate::table::time;
@@ -10,7 +10,7 @@ const RIGHT: f64 = 14.0;
 const TOP: f64 = 52.0;
 const BOTTOM: f64 = 30.0;
 
-/// What an axis shows and where its marks are.
+/// The range and the marks of an axis.
 #[derive(Clone, Debug)]
 pub(super) struct Axis {
     low: f64,
@@ -20,7 +20,7 @@ pub(super) struct Axis {
 }
 
 impl Axis {
-    /// From the middle to 99.999 %, each nine as long as the others. Values are 1 ÷ (1 − quantile).
+    /// From the median to 99.999 %, logarithmic. Values are 1 ÷ (1 − quantile).
     pub(super) fn percentiles() -> Self {
         let marks = [
             (2.0, "50 %"),
@@ -34,7 +34,7 @@ impl Axis {
         Self { low: 2.0, high: 1e5, is_logarithmic: true, marks }
     }
 
-    /// Microseconds, each power of ten as long as the others.
+    /// Microseconds, logarithmic.
     pub(super) fn times(lowest: f64, highest: f64) -> Self {
         let low = 10_f64.powf(lowest.max(1.0).log10().floor());
         let high = 10_f64.powf(highest.log10().ceil()).max(low * 10.0);
@@ -44,7 +44,7 @@ impl Axis {
         Self { low, high, is_logarithmic: true, marks }
     }
 
-    /// From zero on, evenly.
+    /// Linear, from zero.
     pub(super) fn even(highest: f64) -> Self {
         let rough = highest / 5.0;
         let power = 10_f64.powf(rough.log10().floor());
@@ -61,32 +61,30 @@ impl Axis {
         }
     }
 
-    /// Where a value is, from 0 to 1.
-    fn place(&self, value: f64) -> f64 {
+    /// The position of a value on the axis, from 0 to 1.
+    fn position(&self, value: f64) -> f64 {
         let scale = |value: f64| if self.is_logarithmic { value.log10() } else { value };
         let value = value.clamp(self.low, self.high);
         (scale(value) - scale(self.low)) / (scale(self.high) - scale(self.low))
     }
 }
 
-/// A line and its name.
+/// A named line.
 #[derive(Debug)]
-pub(super) struct Line<'a> {
+pub(super) struct Series<'a> {
     pub(super) name: &'a str,
     pub(super) points: Vec<(f64, f64)>,
 }
 
-/// A chart.
 #[derive(Debug)]
 pub(super) struct Chart<'a> {
     pub(super) title: &'a str,
     pub(super) x: Axis,
     pub(super) y: Axis,
-    pub(super) lines: Vec<Line<'a>>,
+    pub(super) series: Vec<Series<'a>>,
 }
 
 impl Chart<'_> {
-    /// As SVG.
     pub(super) fn draw(&self) -> String {
         let title = escaped(self.title);
         let mut out = format!(
@@ -95,7 +93,7 @@ impl Chart<'_> {
         );
         self.draw_grid(&mut out);
         let mut name_at = LEFT;
-        for (number, line) in self.lines.iter().enumerate() {
+        for (number, line) in self.series.iter().enumerate() {
             let class = format!("line line-{}", number % 4);
             let points: Vec<String> = line.points.iter().map(|it| self.point(*it)).collect();
             let points = points.join(" ");
@@ -132,7 +130,7 @@ impl Chart<'_> {
         for (value, name) in &self.x.marks {
             let x = self.x_at(*value);
             let (end, text_y) = (HEIGHT - BOTTOM, HEIGHT - BOTTOM + 18.0);
-            // The last one would stick out.
+            // The last label would stick out.
             let anchor = if x > WIDTH - RIGHT - 20.0 { "end" } else { "middle" };
             put(
                 out,
@@ -149,11 +147,11 @@ impl Chart<'_> {
     }
 
     fn x_at(&self, value: f64) -> f64 {
-        LEFT + self.x.place(value) * (WIDTH - LEFT - RIGHT)
+        LEFT + self.x.position(value) * (WIDTH - LEFT - RIGHT)
     }
 
     fn y_at(&self, value: f64) -> f64 {
-        HEIGHT - BOTTOM - self.y.place(value) * (HEIGHT - TOP - BOTTOM)
+        HEIGHT - BOTTOM - self.y.position(value) * (HEIGHT - TOP - BOTTOM)
     }
 }
 
@@ -190,8 +188,8 @@ mod tests {
     #[test]
     fn places_are_within_the_axis() {
         let axis = Axis::percentiles();
-        let near = |value: f64, wanted: f64| (axis.place(value) - wanted).abs() < 1e-9;
+        let near = |value: f64, wanted: f64| (axis.position(value) - wanted).abs() < 1e-9;
         assert!(near(2.0, 0.0) && near(1e5, 1.0) && near(1e9, 1.0));
-        assert!((Axis::even(10.0).place(5.0) - 0.5).abs() < 1e-9);
+        assert!((Axis::even(10.0).position(5.0) - 0.5).abs() < 1e-9);
     }
 }

@@ -1,6 +1,6 @@
-//! Figures as one page that needs nothing else: drawings as SVG, no script.
+//! Figures as one self-contained HTML page: charts as SVG, no script.
 //!
-//! - `chart`: an axis, lines and their names.
+//! - `chart`: a chart with its axes and series.
 
 mod chart;
 
@@ -9,22 +9,19 @@ use std::fmt::Write;
 use crate::measure::{Load, Percentiles};
 use crate::table::{rows, time};
 
-use chart::{Axis, Chart, Line};
+use chart::{Axis, Chart, Series};
 
 const STYLE: &str = include_str!("style.css");
 
-/// A phase to be drawn.
+/// A phase to plot.
 #[derive(Debug)]
-pub struct Drawn<'a> {
-    /// Its name.
+pub struct PlottedPhase<'a> {
     pub name: &'a str,
-    /// Its figures.
     pub load: &'a Load,
 }
 
-/// The page: curves of latency, throughput over time, and the table of figures. `told` is the report
-/// in words.
-pub fn page(title: &str, phases: &[Drawn<'_>], told: &str) -> String {
+/// The page: latency curves, throughput over time, the table of figures, and the report as text.
+pub fn page(title: &str, phases: &[PlottedPhase<'_>], text: &str) -> String {
     let mut body = String::new();
     for (name, charts) in
         [("How long it took", latency(phases)), ("How fast it was", speed(phases))]
@@ -37,7 +34,7 @@ pub fn page(title: &str, phases: &[Drawn<'_>], told: &str) -> String {
     if !phases.is_empty() {
         put(&mut body, format_args!("<h2>Figures</h2>\n{}", table(phases)));
     }
-    put(&mut body, format_args!("<h2>The report</h2>\n<pre>{}</pre>\n", escaped(told.trim())));
+    put(&mut body, format_args!("<h2>The report</h2>\n<pre>{}</pre>\n", escaped(text.trim())));
     let title = escaped(title);
     format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
@@ -48,58 +45,61 @@ pub fn page(title: &str, phases: &[Drawn<'_>], told: &str) -> String {
 }
 
 /// One chart per phase, all with the same axes, so that they compare.
-fn latency(phases: &[Drawn<'_>]) -> Vec<String> {
+fn latency(phases: &[PlottedPhase<'_>]) -> Vec<String> {
     let all: Vec<&Percentiles> =
-        phases.iter().flat_map(|drawn| rows(drawn.load)).map(|(_, _, took)| took).collect();
+        phases.iter().flat_map(|phase| rows(phase.load)).map(|(_, _, took)| took).collect();
     let highest = all.iter().map(|took| took.max_us).fold(1.0, f64::max);
     let lowest = all.iter().map(|took| took.p50_us).filter(|us| *us > 0.0).fold(highest, f64::min);
-    let chart = |drawn: &Drawn<'_>| {
-        let lines = rows(drawn.load).into_iter().map(|(name, _, took)| {
+    let chart = |phase: &PlottedPhase<'_>| {
+        let series = rows(phase.load).into_iter().map(|(name, _, took)| {
             let points = took.curve.iter().map(|(quantile, us)| (1.0 / (1.0 - quantile), *us));
-            Line { name, points: points.collect() }
+            Series { name, points: points.collect() }
         });
         Chart {
-            title: drawn.name,
+            title: phase.name,
             x: Axis::percentiles(),
             y: Axis::times(lowest, highest),
-            lines: lines.collect(),
+            series: series.collect(),
         }
         .draw()
     };
-    phases.iter().filter(|drawn| !rows(drawn.load).is_empty()).map(chart).collect()
+    phases.iter().filter(|phase| !rows(phase.load).is_empty()).map(chart).collect()
 }
 
 /// All phases in one chart.
-fn speed(phases: &[Drawn<'_>]) -> Vec<String> {
-    #[expect(clippy::cast_precision_loss, reason = "a place on an axis")]
+fn speed(phases: &[PlottedPhase<'_>]) -> Vec<String> {
+    #[expect(clippy::cast_precision_loss, reason = "a position on an axis")]
     let at = |step: usize| (step as f64 + 0.5) * Load::STEP_MS as f64 / 1000.0;
-    let lines: Vec<Line<'_>> = phases
+    let series: Vec<Series<'_>> = phases
         .iter()
-        .filter(|drawn| drawn.load.over_time.len() > 1)
-        .map(|drawn| {
-            let rates = drawn.load.over_time.iter().enumerate();
-            Line { name: drawn.name, points: rates.map(|(step, rate)| (at(step), *rate)).collect() }
+        .filter(|phase| phase.load.over_time.len() > 1)
+        .map(|phase| {
+            let rates = phase.load.over_time.iter().enumerate();
+            Series {
+                name: phase.name,
+                points: rates.map(|(step, rate)| (at(step), *rate)).collect(),
+            }
         })
         .collect();
-    if lines.is_empty() {
+    if series.is_empty() {
         return Vec::new();
     }
-    let points = || lines.iter().flat_map(|line| &line.points);
+    let points = || series.iter().flat_map(|line| &line.points);
     let (seconds, rate) = points()
         .fold((0.0_f64, 1.0_f64), |(x, y), (seconds, rate)| (x.max(*seconds), y.max(*rate)));
     let title = "Pushed per second, over seconds";
-    vec![Chart { title, x: Axis::even(seconds), y: Axis::even(rate), lines }.draw()]
+    vec![Chart { title, x: Axis::even(seconds), y: Axis::even(rate), series }.draw()]
 }
 
-fn table(phases: &[Drawn<'_>]) -> String {
+fn table(phases: &[PlottedPhase<'_>]) -> String {
     let mut out = String::from(
         "<div class=\"wide\"><table>\n<tr><th></th><th></th><th>per second</th><th>p50</th>\
          <th>p90</th><th>p99</th><th>p99.9</th><th>max</th></tr>\n",
     );
-    for drawn in phases {
-        for (name, rate, it) in rows(drawn.load) {
+    for phase in phases {
+        for (name, rate, it) in rows(phase.load) {
             let rate = rate.map_or(String::new(), |rate| format!("{rate:.0}"));
-            put(&mut out, format_args!("<tr><th>{}</th><th>{name}</th>", escaped(drawn.name)));
+            put(&mut out, format_args!("<tr><th>{}</th><th>{name}</th>", escaped(phase.name)));
             put(&mut out, format_args!("<td>{rate}</td>"));
             for us in [it.p50_us, it.p90_us, it.p99_us, it.p999_us, it.max_us] {
                 put(&mut out, format_args!("<td>{}</td>", time(us)));
@@ -111,7 +111,7 @@ fn table(phases: &[Drawn<'_>]) -> String {
     out
 }
 
-/// Writes to a string, which takes everything.
+/// Writing to a string never fails.
 fn put(out: &mut String, text: std::fmt::Arguments<'_>) {
     if out.write_fmt(text).is_err() {
         out.push_str("(not shown)");
@@ -141,7 +141,10 @@ mod tests {
     #[test]
     fn a_page_needs_nothing_else_and_holds_the_figures() {
         let load = load();
-        let phases = [Drawn { name: "a <b>", load: &load }, Drawn { name: "bare", load: &load }];
+        let phases = [
+            PlottedPhase { name: "a <b>", load: &load },
+            PlottedPhase { name: "bare", load: &load },
+        ];
         let page = page("Title & more", &phases, "1 < 2");
         for part in ["<svg", "9.00 ms", "a &lt;b&gt;", "Title &amp; more", "1 &lt; 2", "99.9 %"] {
             assert!(page.contains(part), "{part} is not in\n{page}");

@@ -1,4 +1,4 @@
-//! A server in the typed dialect that lets anybody in and answers as it is told.
+//! A test server in the typed dialect that accepts every token and answers as the test wants.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -7,34 +7,34 @@ use axum::extract::State;
 use axum::extract::ws::{Message, WebSocket, WebSocketUpgrade};
 use axum::routing::{get, post};
 use axum::{Json, Router};
-use nexo_bench::Place;
+use nexo_bench::Endpoint;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
-/// What a server does with a frame of somebody who is let in.
-pub(crate) trait Manner: Clone + Send + Sync + 'static {
-    fn hear(&self, people: &People, by: &mut Speaker, frame: &Value);
+/// What the server does with a frame of an authenticated client.
+pub(crate) trait Behaviour: Clone + Send + Sync + 'static {
+    fn handle(&self, clients: &Clients, by: &mut Connection, frame: &Value);
 }
 
-/// One connection, as the server remembers it.
+/// The state of one connection.
 #[derive(Default)]
-pub(crate) struct Speaker {
+pub(crate) struct Connection {
     pub(crate) user: String,
     pub(crate) seq: u64,
     /// A push that is held back.
     pub(crate) held: Option<Value>,
 }
 
-/// Everybody who is connected.
+/// All connected clients.
 #[derive(Clone, Default)]
-pub(crate) struct People {
+pub(crate) struct Clients {
     queues: Arc<Mutex<BTreeMap<String, UnboundedSender<Value>>>>,
 }
 
-impl People {
-    /// Nobody hears it if they are gone, which is what a test may want. `null` closes.
-    pub(crate) fn tell(&self, user: &str, frame: Value) {
+impl Clients {
+    /// Sends a frame, unless the client is gone, which a test may want. `null` closes the connection.
+    pub(crate) fn send(&self, user: &str, frame: Value) {
         if let Some(queue) = self.queues.lock().expect("no panic").get(user) {
             drop(queue.send(frame));
         }
@@ -48,14 +48,14 @@ impl People {
 }
 
 /// Serves until the test ends.
-pub(crate) async fn serve(manner: impl Manner) -> Place {
+pub(crate) async fn serve(behaviour: impl Behaviour) -> Endpoint {
     let ok = || async { Json(json!({ "code": 0, "message": "ok", "data": { "group_id": "g" } })) };
     // The user's name is their token.
     let login = |Json(form): Json<Value>| async move {
         Json(json!({ "code": 0, "message": "ok", "data": { "token": form["user_id"] } }))
     };
-    let socket = |State(people): State<People>, upgrade: WebSocketUpgrade| async move {
-        upgrade.on_upgrade(|socket| session(manner, people, socket))
+    let socket = |State(clients): State<Clients>, upgrade: WebSocketUpgrade| async move {
+        upgrade.on_upgrade(|socket| session(behaviour, clients, socket))
     };
     let app = Router::new()
         .route("/user/register", post(ok))
@@ -63,16 +63,16 @@ pub(crate) async fn serve(manner: impl Manner) -> Place {
         .route("/group/create", post(ok))
         .route("/group/invite", post(ok))
         .route("/ws", get(socket))
-        .with_state(People::default());
+        .with_state(Clients::default());
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
-    let place = Place::at(format!("http://{}", listener.local_addr().expect("an address")));
+    let endpoint = Endpoint::at(format!("http://{}", listener.local_addr().expect("an address")));
     tokio::spawn(async move { axum::serve(listener, app).await });
-    place
+    endpoint
 }
 
-async fn session(manner: impl Manner, people: People, mut socket: WebSocket) {
+async fn session(behaviour: impl Behaviour, clients: Clients, mut socket: WebSocket) {
     let (queue, mut waiting) = unbounded_channel();
-    let mut by = Speaker::default();
+    let mut by = Connection::default();
     loop {
         tokio::select! {
             frame = socket.recv() => {
@@ -80,11 +80,11 @@ async fn session(manner: impl Manner, people: People, mut socket: WebSocket) {
                 let frame: Value = serde_json::from_str(&text).expect("JSON");
                 if frame["type"] == "AUTH" {
                     frame["token"].as_str().expect("a token").clone_into(&mut by.user);
-                    people.queues.lock().expect("no panic").insert(by.user.clone(), queue.clone());
-                    people.tell(&by.user, json!({ "type": "AUTH_OK", "from": by.user }));
-                    people.tell(&by.user, json!({ "type": "RESEND_DONE", "hasMore": false }));
+                    clients.queues.lock().expect("no panic").insert(by.user.clone(), queue.clone());
+                    clients.send(&by.user, json!({ "type": "AUTH_OK", "from": by.user }));
+                    clients.send(&by.user, json!({ "type": "RESEND_DONE", "hasMore": false }));
                 } else {
-                    manner.hear(&people, &mut by, &frame);
+                    behaviour.handle(&clients, &mut by, &frame);
                 }
             }
             Some(frame) = waiting.recv() => {

@@ -1,203 +1,207 @@
-//! Whether Redis can be reached, known before anybody asks: while it is away, nobody waits for it.
+//! A circuit breaker: it knows whether Redis can be reached, so that no task waits for a Redis that
+//! is away.
 
 use std::future::pending;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use nexo_redis_link::{Pipeline, RedisLink, no_answer};
 use redis::{RedisError, RedisResult, Value};
 use tokio::sync::{Notify, watch};
 use tokio::time::timeout;
 
-use super::link::{Link, Lot};
 use super::meters::Meters;
 
-/// Why nothing flows before the first try.
+/// The reason before the first attempt to connect.
 const NOT_YET: &str = "not connected yet";
 
-/// What is known. The link is for what we say, the ear for what others say.
-struct State {
-    link: Result<Joined, Arc<str>>,
-    ear: Result<(), Arc<str>>,
+/// The connection for commands and the subscription, or why there is none.
+struct BreakerState {
+    link: Result<NumberedLink, Arc<str>>,
+    subscription: Result<(), Arc<str>>,
 }
 
-/// A link and its number, so that the failure of an old one is not held against its successor.
+/// A link with a number, so that the failure of an old link does not open the breaker of its
+/// successor.
 #[derive(Clone)]
-pub(crate) struct Joined {
-    pub(crate) link: Link,
+pub(crate) struct NumberedLink {
+    pub(crate) link: RedisLink,
     number: u64,
 }
 
-/// Lets commands through while Redis answers, and nothing once it does not.
+/// Closed while Redis answers: commands run. Open while it does not: they fail at once.
 pub(crate) struct Breaker {
-    state: watch::Sender<State>,
-    next: AtomicU64,
-    doubt: Notify,
+    state: watch::Sender<BreakerState>,
+    next_number: AtomicU64,
+    check_wanted: Notify,
     meters: Arc<Meters>,
 }
 
 impl Breaker {
-    /// Open until the first connection is there.
+    /// Starts open, until the first connection.
     pub(crate) fn new(meters: Arc<Meters>) -> Self {
         let why: Arc<str> = NOT_YET.into();
-        let state = State { link: Err(Arc::clone(&why)), ear: Err(why) };
+        let state = BreakerState { link: Err(Arc::clone(&why)), subscription: Err(why) };
         meters.up.set(0.0);
-        let (next, doubt) = (AtomicU64::new(0), Notify::new());
-        Self { state: watch::Sender::new(state), next, doubt, meters }
+        let (next_number, check_wanted) = (AtomicU64::new(0), Notify::new());
+        Self { state: watch::Sender::new(state), next_number, check_wanted, meters }
     }
 
     /// The link, or nothing while Redis is away.
-    pub(crate) fn link(&self) -> Option<Joined> {
+    pub(crate) fn link(&self) -> Option<NumberedLink> {
         self.state.borrow().link.as_ref().ok().cloned()
     }
 
-    /// Whether others can be told.
+    /// Whether commands run.
     pub(crate) fn is_closed(&self) -> bool {
         self.state.borrow().link.is_ok()
     }
 
-    /// Why others cannot be told, or not be heard.
+    /// Why commands or the subscription do not work.
     pub(crate) fn health(&self) -> Result<(), String> {
         let state = self.state.borrow();
-        let whole = state.link.as_ref().map(drop).and(state.ear.as_ref().map(drop));
+        let whole = state.link.as_ref().map(drop).and(state.subscription.as_ref().map(drop));
         whole.map_err(|why| format!("redis cannot be reached: {why}"))
     }
 
-    /// Redis answers: commands flow.
-    pub(crate) fn close(&self, link: Link) {
-        let number = self.next.fetch_add(1, Ordering::Relaxed);
+    /// Redis answers: commands run from now on.
+    pub(crate) fn close(&self, link: RedisLink) {
+        let number = self.next_number.fetch_add(1, Ordering::Relaxed);
         self.change(|state| {
-            state.link = Ok(Joined { link, number });
+            state.link = Ok(NumberedLink { link, number });
             true
         });
         tracing::info!(target: "nexo::bus", "redis can be reached");
     }
 
-    /// Redis could not be reached.
+    /// Redis cannot be reached: commands fail at once from now on.
     pub(crate) fn open(&self, why: &str) {
         if self.open_if(why, |_| true) {
             tracing::warn!(target: "nexo::bus", why, "redis cannot be reached");
         }
     }
 
-    /// This node leaves: nothing is wrong.
+    /// Opens the breaker for good without a warning: this node leaves.
     pub(crate) fn leave(&self) {
         self.open_if("this node has left", |_| true);
     }
 
-    /// This link failed.
+    /// Opens the breaker if the link with this number, which failed, is still the current one.
     fn trip(&self, number: u64, why: &str) {
-        if self.open_if(why, |joined| joined.number == number) {
+        if self.open_if(why, |numbered| numbered.number == number) {
             tracing::warn!(target: "nexo::bus", why, "the link to redis broke");
         }
     }
 
-    /// Tells whether that is news: commands flowed until now, or this was the first try.
-    fn open_if(&self, why: &str, is_meant: impl FnOnce(&Joined) -> bool) -> bool {
+    /// Returns whether the breaker was closed until now, or this was the first attempt: only that
+    /// is logged.
+    fn open_if(&self, why: &str, is_current: impl FnOnce(&NumberedLink) -> bool) -> bool {
         let mut is_news = false;
         self.change(|state| {
-            let is_meant = state.link.as_ref().map_or(true, is_meant);
-            if is_meant {
+            let is_current = state.link.as_ref().map_or(true, is_current);
+            if is_current {
                 is_news = state.link.as_ref().map_or_else(|why| &**why == NOT_YET, |_| true);
                 state.link = Err(why.into());
             }
-            is_meant
+            is_current
         });
         is_news
     }
 
-    /// Others are heard, or not.
-    pub(crate) fn hears(&self, ear: Result<(), &str>) {
+    /// Records whether the subscription works.
+    pub(crate) fn set_subscription(&self, subscription: Result<(), &str>) {
         let mut is_news = false;
         self.change(|state| {
-            let is_first = state.ear.as_ref().err().is_some_and(|why| &**why == NOT_YET);
-            is_news = is_first || state.ear.is_ok() != ear.is_ok();
-            state.ear = ear.map_err(Into::into);
+            let is_first = state.subscription.as_ref().err().is_some_and(|why| &**why == NOT_YET);
+            is_news = is_first || state.subscription.is_ok() != subscription.is_ok();
+            state.subscription = subscription.map_err(Into::into);
             true
         });
-        match ear {
-            Ok(()) if is_news => tracing::info!(target: "nexo::bus", "other nodes are heard"),
+        match subscription {
+            Ok(()) if is_news => tracing::info!(target: "nexo::bus", "the subscription works"),
             Err(why) if is_news => {
-                tracing::warn!(target: "nexo::bus", why, "other nodes are not heard");
+                tracing::warn!(target: "nexo::bus", why, "the subscription does not work");
             }
             _ => {}
         }
     }
 
-    fn change(&self, change: impl FnOnce(&mut State) -> bool) {
+    fn change(&self, change: impl FnOnce(&mut BreakerState) -> bool) {
         self.state.send_if_modified(|state| {
             let is_changed = change(state);
-            let is_up = state.link.is_ok() && state.ear.is_ok();
+            let is_up = state.link.is_ok() && state.subscription.is_ok();
             self.meters.up.set(if is_up { 1.0 } else { 0.0 });
             is_changed
         });
     }
 
-    /// Something is odd: the keeper should look now.
-    pub(crate) fn doubt(&self) {
-        self.doubt.notify_one();
+    /// A command failed for an unclear reason: the heartbeat should check the connection now.
+    pub(crate) fn request_check(&self) {
+        self.check_wanted.notify_one();
     }
 
-    /// Somebody doubts.
-    pub(crate) async fn doubted(&self) {
-        self.doubt.notified().await;
+    pub(crate) async fn check_requested(&self) {
+        self.check_wanted.notified().await;
     }
 
-    /// Waits until the link is gone.
-    pub(crate) async fn opened(&self) {
-        self.until(|state| state.link.is_err()).await;
+    /// Waits until commands no longer run.
+    pub(crate) async fn wait_open(&self) {
+        self.wait_until(|state| state.link.is_err()).await;
     }
 
-    /// Waits until others are told and heard.
-    pub(crate) async fn whole(&self) {
-        self.until(|state| state.link.is_ok() && state.ear.is_ok()).await;
+    /// Waits until commands and the subscription work.
+    pub(crate) async fn wait_healthy(&self) {
+        self.wait_until(|state| state.link.is_ok() && state.subscription.is_ok()).await;
     }
 
-    async fn until(&self, is_so: impl FnMut(&State) -> bool) {
+    async fn wait_until(&self, is_so: impl FnMut(&BreakerState) -> bool) {
         if self.state.subscribe().wait_for(is_so).await.is_err() {
-            pending::<()>().await; // The sender is `self`: it cannot be gone.
+            pending::<()>().await; // The sender is in `self`: this cannot happen.
         }
     }
 
-    /// Does a lot of commands, or nothing while Redis is away. No answer in time opens the breaker.
-    pub(crate) async fn run(&self, lot: Lot, limit: Duration) -> Option<Vec<Value>> {
-        if lot.is_empty() {
+    /// Runs a pipeline, or nothing while Redis is away. If no answer comes within `limit`, the
+    /// breaker opens.
+    pub(crate) async fn run(&self, pipeline: Pipeline, limit: Duration) -> Option<Vec<Value>> {
+        if pipeline.is_empty() {
             return Some(Vec::new());
         }
-        let answers = self.ask(limit, async |link| link.run(lot).await).await?;
+        let answers = self.query(limit, async |link| link.run(pipeline).await).await?;
         if let Some(Value::ServerError(error)) =
             answers.iter().find(|answer| matches!(answer, Value::ServerError(_)))
         {
-            // Perhaps only this key is odd; the next heartbeat, now, tells whether all are.
+            // Perhaps Redis refuses this key only. The heartbeat finds out whether it refuses
+            // everything.
             tracing::debug!(target: "nexo::bus", code = error.code(), "redis refused a command");
-            self.doubt();
+            self.request_check();
         }
         Some(answers)
     }
 
-    /// The same for anything else one can ask.
-    pub(crate) async fn ask<T>(
+    /// The same for any other use of the link.
+    pub(crate) async fn query<T>(
         &self,
         limit: Duration,
-        act: impl AsyncFnOnce(&mut Link) -> RedisResult<T>,
+        act: impl AsyncFnOnce(&mut RedisLink) -> RedisResult<T>,
     ) -> Option<T> {
-        let Joined { mut link, number } = self.link()?;
+        let NumberedLink { mut link, number } = self.link()?;
         match timeout(limit, act(&mut link)).await {
             Ok(Ok(answer)) => return Some(answer),
-            Ok(Err(error)) if is_refusal(&error) => self.doubt(),
+            Ok(Err(error)) if is_refusal(&error) => self.request_check(),
             Ok(Err(error)) => self.trip(number, &error.to_string()),
             Err(_) => self.trip(number, &no_answer(limit)),
         }
         None
     }
 
-    /// Gives several steps one limit together.
+    /// Gives several steps a common time limit.
     pub(crate) async fn within<T>(
         &self,
         limit: Duration,
         steps: impl Future<Output = Option<T>>,
     ) -> Option<T> {
-        let Joined { number, .. } = self.link()?;
+        let NumberedLink { number, .. } = self.link()?;
         let Ok(done) = timeout(limit, steps).await else {
             self.trip(number, &no_answer(limit));
             return None;
@@ -206,12 +210,7 @@ impl Breaker {
     }
 }
 
-/// Whether Redis is well and only would not do this.
+/// Whether Redis works and refused only this command.
 fn is_refusal(error: &RedisError) -> bool {
     error.code().is_some() && !error.is_cluster_error()
-}
-
-/// What a wait that was in vain is called.
-pub(crate) fn no_answer(limit: Duration) -> String {
-    format!("no answer in {} ms", limit.as_millis())
 }

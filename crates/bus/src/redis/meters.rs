@@ -1,20 +1,19 @@
-//! What the bus tells about itself.
+//! The metrics of the bus.
 
 use metrics::{Counter, Gauge, Histogram};
 
-/// Handles to the metrics, made once. A recorder must be there before the bus.
+/// Handles, made once. The recorder must be installed before the bus is made.
 pub(crate) struct Meters {
-    /// One while other nodes can be told and heard, zero while they cannot.
+    /// 1 while commands and the subscription work, else 0.
     pub(crate) up: Gauge,
     /// Events published to other nodes, once per node.
     pub(crate) published: Counter,
-    /// Events that other nodes may not have been told.
+    /// Events that other nodes may not have received.
     pub(crate) dropped: Counter,
-    /// Payloads that were not believed.
+    /// Payloads that failed the check of seal and sequence.
     pub(crate) refused: Counter,
-    /// Times that events of others may have been missed here.
+    /// How often events of other nodes may have been lost.
     pub(crate) lost: Counter,
-    /// Events per payload.
     pub(crate) payload_events: Histogram,
 }
 

@@ -1,26 +1,26 @@
-//! Redis may vanish at any moment, and so may a node.
+//! Redis may go away at any moment, and so may a node.
 
 use std::time::{Duration, Instant};
 
-use nexo_bus::RedisOptions;
+use nexo_bus::RedisBusOptions;
 use nexo_chat::bus::Bus;
 use nexo_chat::ids::ConnectionId;
 
-use crate::passage::Passage;
+use crate::proxy::SilentProxy;
 use crate::scene::{
-    Node, ended, eventually, group, lively, message, numbers, options, place, private, user,
+    Node, ended, eventually, group, lively, message, numbers, options, private, registration, user,
 };
 use crate::server::{Cluster, Server};
 
-/// Far more than it takes, on a machine that does other things too.
+/// Far more than it takes, for a busy machine.
 const AT_ONCE: Duration = Duration::from_millis(50);
 
-/// Two nodes with bob on the second and a group heard there.
-async fn two(server: &Server) -> (Node, Node) {
+/// Two nodes; the second has bob and is subscribed to a group.
+async fn two_nodes(server: &Server) -> (Node, Node) {
     let a = Node::reached(lively(&server.url(), 1, "nexo")).await;
     let b = Node::reached(lively(&server.url(), 2, "nexo")).await;
-    b.bus.claim(place("bob", 1)).await;
-    b.bus.tune_in(vec![group("g")]).await;
+    b.bus.register(registration("bob", 1)).await;
+    b.bus.subscribe_groups(vec![group("g")]).await;
     (a, b)
 }
 
@@ -28,17 +28,17 @@ async fn is_away(node: &Node) {
     eventually("the bus knows that redis is away", async || node.bus.health().is_err()).await;
 }
 
-/// Everything is done at once, and heard here.
+/// Everything works at once, on this node alone.
 async fn works_alone(node: &Node, id: &str) {
     let start = Instant::now();
-    assert_eq!(node.bus.claim(place(id, 71)).await, []);
-    assert_eq!(numbers(&node.bus.claim(place(id, 72)).await), [71]);
-    node.bus.release(&user(id), ConnectionId(71));
-    assert_eq!(node.places(id).await, [72]);
-    node.bus.tune_in(vec![group(id)]).await;
+    assert_eq!(node.bus.register(registration(id, 71)).await, []);
+    assert_eq!(numbers(&node.bus.register(registration(id, 72)).await), [71]);
+    node.bus.unregister(&user(id), ConnectionId(71));
+    assert_eq!(node.registrations(id).await, [72]);
+    node.bus.subscribe_groups(vec![group(id)]).await;
     node.bus.publish(ended(id));
     assert!(start.elapsed() < AT_ONCE, "{:?}", start.elapsed());
-    assert_eq!(node.notes.last(), format!("{id} ended"));
+    assert_eq!(node.received.last(), format!("{id} ended"));
 }
 
 /// Events of `a` reach bob and the group on `b`.
@@ -52,8 +52,8 @@ async fn flows(a: &Node, b: &Node, seq: u64) {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_redis_that_dies_and_comes_back_empty() {
     let mut server = Server::start();
-    let (a, b) = two(&server).await;
-    a.bus.claim(place("ann", 5)).await;
+    let (a, b) = two_nodes(&server).await;
+    a.bus.register(registration("ann", 5)).await;
     flows(&a, &b, 1).await;
     server.stop();
     for (node, id) in [(&a, "eve"), (&b, "fay")] {
@@ -62,15 +62,14 @@ async fn a_redis_that_dies_and_comes_back_empty() {
     }
     let why = a.bus.health().unwrap_err();
     assert!(why.starts_with("redis cannot be reached: "), "{why}");
-    assert_eq!((a.notes.lost(), b.notes.lost()), (0, 0));
+    assert_eq!((a.received.losses(), b.received.losses()), (0, 0));
 
     server.restart();
     for node in [&a, &b] {
         node.reach().await;
-        eventually("those here know that they missed something", async || node.notes.lost() > 0)
-            .await;
+        eventually("the listener knows of the loss", async || node.received.losses() > 0).await;
     }
-    // What was here before, what came meanwhile, and nothing of what went meanwhile.
+    // Registrations from before and during the outage, without those that ended during it.
     a.finds("bob", &[1]).await;
     a.finds("fay", &[72]).await;
     b.finds("eve", &[72]).await;
@@ -82,22 +81,25 @@ async fn a_redis_that_dies_and_comes_back_empty() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_redis_that_hangs_is_waited_for_once() {
     let server = Server::start();
-    let impatient = |node| RedisOptions {
-        call_timeout: Duration::from_millis(250),
-        publish_timeout: Duration::from_millis(500),
-        connect_timeout: Duration::from_secs(1),
-        ..options(&server.url(), node, "nexo")
+    let impatient = |node| {
+        let mut options = RedisBusOptions {
+            call_timeout: Duration::from_millis(250),
+            publish_timeout: Duration::from_millis(500),
+            ..options(&server.url(), node, "nexo")
+        };
+        options.redis.connect_timeout = Duration::from_secs(1);
+        options
     };
     let a = Node::reached(impatient(1)).await;
-    a.bus.claim(place("ann", 1)).await;
-    a.bus.claim(place("ann", 3)).await;
+    a.bus.register(registration("ann", 1)).await;
+    a.bus.register(registration("ann", 3)).await;
     server.freeze();
     let start = Instant::now();
-    assert_eq!(numbers(&a.bus.claim(place("ann", 2)).await), [1, 3]);
+    assert_eq!(numbers(&a.bus.register(registration("ann", 2)).await), [1, 3]);
     assert!(start.elapsed() < Duration::from_millis(1500), "{:?}", start.elapsed());
     assert!(a.bus.health().unwrap_err().contains("no answer in 250 ms"));
     works_alone(&a, "eve").await;
-    a.bus.release(&user("ann"), ConnectionId(3));
+    a.bus.unregister(&user("ann"), ConnectionId(3));
     server.thaw();
     a.reach().await;
     let b = Node::reached(impatient(2)).await;
@@ -111,57 +113,59 @@ async fn a_redis_that_comes_later_than_the_nodes() {
     server.stop();
     let a = Node::start(lively(&server.url(), 1, "nexo"));
     let b = Node::start(lively(&server.url(), 2, "nexo"));
-    b.bus.claim(place("bob", 1)).await;
-    b.bus.tune_in(vec![group("g")]).await;
+    b.bus.register(registration("bob", 1)).await;
+    b.bus.subscribe_groups(vec![group("g")]).await;
     works_alone(&a, "eve").await;
     server.restart();
     a.reach().await;
     b.reach().await;
     a.finds("bob", &[1]).await;
-    eventually("bob may have missed something", async || b.notes.lost() > 0).await;
+    eventually("bob may have missed something", async || b.received.losses() > 0).await;
     flows(&a, &b, 1).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_redis_that_forgets_everything() {
     let server = Server::start();
-    let (a, b) = two(&server).await;
-    a.bus.claim(place("bob", 9)).await;
+    let (a, b) = two_nodes(&server).await;
+    a.bus.register(registration("bob", 9)).await;
     assert_eq!(server.cli(&["FLUSHALL"]).trim(), "OK");
     a.finds("bob", &[1, 9]).await;
-    eventually("b is told", async || b.notes.lost() > 0).await;
+    eventually("b knows of the loss", async || b.received.losses() > 0).await;
     flows(&a, &b, 1).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn connections_that_are_cut() {
     let server = Server::start();
-    let (a, b) = two(&server).await;
+    let (a, b) = two_nodes(&server).await;
     for (round, kind) in (1..).zip(["pubsub", "normal", "pubsub"]) {
-        let lost = (a.notes.lost(), b.notes.lost());
+        let lost = (a.received.losses(), b.received.losses());
         server.cli(&["CLIENT", "KILL", "TYPE", kind, "SKIPME", "yes"]);
-        eventually("both noticed", async || a.notes.lost() > lost.0 && b.notes.lost() > lost.1)
-            .await;
+        eventually("both noticed", async || {
+            a.received.losses() > lost.0 && b.received.losses() > lost.1
+        })
+        .await;
         a.reach().await;
         b.reach().await;
         flows(&a, &b, round).await;
-        assert_eq!(a.places("bob").await, [1]);
+        assert_eq!(a.registrations("bob").await, [1]);
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn connections_that_fall_silent() {
     let server = Server::start();
-    let passage = Passage::to(server.host()).await;
-    let patient = lively(&passage.url(), 2, "nexo");
+    let proxy = SilentProxy::to(server.host()).await;
+    let patient = lively(&proxy.url(), 2, "nexo");
     let a = Node::reached(lively(&server.url(), 1, "nexo")).await;
     let b =
-        Node::reached(RedisOptions { publish_timeout: Duration::from_secs(1), ..patient }).await;
-    b.bus.claim(place("bob", 1)).await;
-    b.bus.tune_in(vec![group("g")]).await;
+        Node::reached(RedisBusOptions { publish_timeout: Duration::from_secs(1), ..patient }).await;
+    b.bus.register(registration("bob", 1)).await;
+    b.bus.subscribe_groups(vec![group("g")]).await;
     flows(&a, &b, 1).await;
-    passage.fall_silent();
-    eventually("b is told", async || b.notes.lost() > 0).await;
+    proxy.fall_silent();
+    eventually("b knows of the loss", async || b.received.losses() > 0).await;
     flows(&a, &b, 2).await;
 }
 
@@ -170,11 +174,11 @@ async fn a_cluster_that_loses_a_part_for_a_while() {
     let mut cluster = Cluster::start();
     let a = Node::reached(lively(&cluster.url(), 1, "nexo")).await;
     let b = Node::reached(lively(&cluster.url(), 2, "nexo")).await;
-    b.bus.claim(place("bob", 1)).await;
-    b.bus.tune_in(vec![group("g")]).await;
+    b.bus.register(registration("bob", 1)).await;
+    b.bus.subscribe_groups(vec![group("g")]).await;
     // The nodes are subscribed to the first; the last is only for keys.
     for (round, part) in [(1, 0), (2, 2)] {
-        let lost = b.notes.lost();
+        let lost = b.received.losses();
         cluster.servers[part].stop();
         is_away(&a).await;
         is_away(&b).await;
@@ -182,7 +186,7 @@ async fn a_cluster_that_loses_a_part_for_a_while() {
         cluster.servers[part].restart();
         a.reach().await;
         b.reach().await;
-        eventually("b is told", async || b.notes.lost() > lost).await;
+        eventually("b knows of the loss", async || b.received.losses() > lost).await;
         a.finds("bob", &[1]).await;
         flows(&a, &b, round).await;
     }
@@ -191,10 +195,10 @@ async fn a_cluster_that_loses_a_part_for_a_while() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_node_that_dies_is_forgotten() {
     let server = Server::start();
-    let (a, b) = two(&server).await;
-    a.bus.claim(place("bob", 7)).await;
-    a.bus.tune_in(vec![group("g")]).await;
-    assert_eq!(a.places("bob").await, [1, 7]);
+    let (a, b) = two_nodes(&server).await;
+    a.bus.register(registration("bob", 7)).await;
+    a.bus.subscribe_groups(vec![group("g")]).await;
+    assert_eq!(a.registrations("bob").await, [1, 7]);
     drop(b);
     a.finds("bob", &[7]).await;
     eventually("nothing of it is left", async || {
@@ -209,19 +213,19 @@ async fn a_node_that_dies_is_forgotten() {
 #[tokio::test]
 async fn what_finds_no_room_is_missed_by_others_and_they_are_told() {
     let server = Server::start();
-    let small = RedisOptions { queue_events: 4, ..options(&server.url(), 1, "nexo") };
+    let small = RedisBusOptions { queue_events: 4, ..options(&server.url(), 1, "nexo") };
     let a = Node::reached(small).await;
     let b = Node::reached(options(&server.url(), 2, "nexo")).await;
     let c = Node::reached(options(&server.url(), 3, "nexo")).await;
-    b.bus.claim(place("bob", 1)).await;
+    b.bus.register(registration("bob", 1)).await;
     // Nothing else runs on this thread meanwhile.
-    a.bus.publish_all((1..=10).map(|seq| private("ann", "bob", seq)).collect());
+    a.bus.publish_all(&(1..=10).map(|seq| private("ann", "bob", seq)).collect::<Vec<_>>());
     for node in [&b, &c] {
-        eventually("they are told", async || node.notes.lost() == 1).await;
+        eventually("they know of the loss", async || node.received.losses() == 1).await;
     }
-    assert_eq!(a.notes.heard().len(), 10);
+    assert_eq!(a.received.events().len(), 10);
     a.bus.publish(private("ann", "bob", 11));
     b.hears("si_ann_bob 11").await;
-    assert_eq!(b.notes.heard().len(), 5);
-    assert_eq!(b.notes.lost(), 1);
+    assert_eq!(b.received.events().len(), 5);
+    assert_eq!(b.received.losses(), 1);
 }

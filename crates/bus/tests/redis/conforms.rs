@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use nexo_bus::Redis;
+use nexo_bus::RedisBus;
 use nexo_bus::conformance::CASES;
 use nexo_chat::bus::Bus;
 
@@ -14,8 +14,8 @@ async fn conforms(url: &str) {
         eprintln!("case {}", case.name);
         let prefix = format!("case{number}");
         let options = options(url, 1, &prefix);
-        let bus = Redis::connect(options, KEY).expect("good options");
-        bus.reached().await;
+        let bus = RedisBus::connect(options, KEY).expect("good options");
+        bus.wait_reachable().await;
         (case.run)(Arc::clone(&bus) as Arc<dyn Bus>).await;
         bus.leave().await;
     }
@@ -35,7 +35,7 @@ async fn with_a_cluster() {
 async fn without_redis() {
     for case in CASES {
         eprintln!("case {}", case.name);
-        let node = Redis::connect(options("redis://127.0.0.1:1", 1, "nexo"), [0; 32]);
+        let node = RedisBus::connect(options("redis://127.0.0.1:1", 1, "nexo"), [0; 32]);
         (case.run)(node.unwrap()).await;
     }
 }
@@ -43,6 +43,6 @@ async fn without_redis() {
 #[tokio::test]
 async fn the_prefix_is_safe_in_keys() {
     let bad = options("redis://127.0.0.1:1", 1, "a*b");
-    assert!(Redis::connect(bad, [0; 32]).is_err());
+    assert!(RedisBus::connect(bad, [0; 32]).is_err());
     drop(Node::start(options("redis://127.0.0.1:1", 1, "a-b")));
 }

@@ -1,9 +1,9 @@
-//! The bus over a real Redis: alone and as a cluster, and with everything that can happen to it.
+//! The bus over a real Redis: a single server and a cluster, with outages and forged payloads.
 
 mod away;
 mod conforms;
 mod nodes;
-mod passage;
+mod proxy;
 mod scene;
 mod server;
 mod speed;

@@ -1,61 +1,59 @@
-//! Nodes that share a Redis, and what they hear.
+//! Nodes that share a Redis, and the events they receive.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use nexo_bus::{NodeId, Redis, RedisOptions};
+use nexo_bus::{RedisBus, RedisBusOptions};
 use nexo_chat::Reason;
-use nexo_chat::bus::{Bus, Listener, Place};
+use nexo_chat::bus::{Bus, Listener, Registration};
 use nexo_chat::change::{Change, ChangeKind};
-use nexo_chat::command::{Event, Logins};
+use nexo_chat::event::{Event, Logins};
 use nexo_chat::ids::{
     ClientMsgId, ConnectionId, ConversationId, LoginId, MessageId, Millis, Platform, Seq, UserId,
 };
 use nexo_chat::model::{Content, Message};
+use nexo_redis_link::{NodeId, RedisOptions};
 
 /// The key all nodes share.
 pub(crate) const KEY: [u8; 32] = [42; 32];
-/// Long enough for a machine that does other things too.
+/// Long enough for a busy machine.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Remembers what a node heard.
+/// Records the events and losses that a node is told of.
 #[derive(Default)]
-pub(crate) struct Notebook {
-    heard: Mutex<Vec<String>>,
-    lost: AtomicUsize,
+pub(crate) struct RecordingListener {
+    events: Mutex<Vec<String>>,
+    losses: AtomicUsize,
 }
 
-impl Notebook {
-    /// Everything heard, in order.
-    pub(crate) fn heard(&self) -> Vec<String> {
-        self.heard.lock().expect("not poisoned").clone()
+impl RecordingListener {
+    pub(crate) fn events(&self) -> Vec<String> {
+        self.events.lock().expect("not poisoned").clone()
     }
 
-    /// What was heard last.
     pub(crate) fn last(&self) -> String {
-        self.heard().pop().unwrap_or_default()
+        self.events().pop().unwrap_or_default()
     }
 
-    /// How often something was missed.
-    pub(crate) fn lost(&self) -> usize {
-        self.lost.load(Ordering::SeqCst)
-    }
-}
-
-impl Listener for Notebook {
-    fn hear(&self, event: &Event) {
-        self.heard.lock().expect("not poisoned").push(told(event));
-    }
-
-    fn lost(&self) {
-        self.lost.fetch_add(1, Ordering::SeqCst);
+    /// How often events were lost.
+    pub(crate) fn losses(&self) -> usize {
+        self.losses.load(Ordering::SeqCst)
     }
 }
 
-/// An event in a few words.
-pub(crate) fn told(event: &Event) -> String {
+impl Listener for RecordingListener {
+    fn on_event(&self, event: &Event) {
+        self.events.lock().expect("not poisoned").push(describe(event));
+    }
+
+    fn on_loss(&self) {
+        self.losses.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+pub(crate) fn describe(event: &Event) -> String {
     match event {
         Event::Message { message, .. } => format!("{} {}", message.conversation, message.seq),
         Event::Change { change, .. } => format!("{} change {}", change.conversation, change.seq),
@@ -65,68 +63,72 @@ pub(crate) fn told(event: &Event) -> String {
     }
 }
 
-/// A node: its bus and what it heard.
 pub(crate) struct Node {
-    pub(crate) bus: Arc<Redis>,
-    pub(crate) notes: Arc<Notebook>,
+    pub(crate) bus: Arc<RedisBus>,
+    pub(crate) received: Arc<RecordingListener>,
 }
 
 impl Node {
-    /// A node that need not have reached Redis.
-    pub(crate) fn start(options: RedisOptions) -> Self {
+    /// A node that may not have reached Redis yet.
+    pub(crate) fn start(options: RedisBusOptions) -> Self {
         Self::start_with_key(options, KEY)
     }
 
-    pub(crate) fn start_with_key(options: RedisOptions, key: [u8; 32]) -> Self {
-        let bus = Redis::connect(options, key).expect("good options");
-        let notes = Arc::new(Notebook::default());
-        bus.subscribe(Arc::clone(&notes) as Arc<dyn Listener>);
-        Self { bus, notes }
+    pub(crate) fn start_with_key(options: RedisBusOptions, key: [u8; 32]) -> Self {
+        let bus = RedisBus::connect(options, key).expect("good options");
+        let received = Arc::new(RecordingListener::default());
+        bus.set_listener(Arc::clone(&received) as Arc<dyn Listener>);
+        Self { bus, received }
     }
 
     /// A node that others can reach.
-    pub(crate) async fn reached(options: RedisOptions) -> Self {
+    pub(crate) async fn reached(options: RedisBusOptions) -> Self {
         let node = Self::start(options);
         node.reach().await;
         node
     }
 
     pub(crate) async fn reach(&self) {
-        let reached = tokio::time::timeout(PATIENCE, self.bus.reached()).await;
+        let reached = tokio::time::timeout(PATIENCE, self.bus.wait_reachable()).await;
         assert!(reached.is_ok(), "{:?}", self.bus.health());
     }
 
-    /// Waits until this was heard.
+    /// Waits until this event was received.
     pub(crate) async fn hears(&self, what: &str) {
-        let is_heard = || self.notes.heard().iter().any(|heard| heard == what);
-        eventually(what, async || is_heard()).await;
+        let is_received = || self.received.events().iter().any(|event| event == what);
+        eventually(what, async || is_received()).await;
     }
 
-    pub(crate) async fn places(&self, id: &str) -> Vec<u64> {
-        numbers(&self.bus.places(&user(id)).await)
+    pub(crate) async fn registrations(&self, id: &str) -> Vec<u64> {
+        numbers(&self.bus.registrations(&user(id)).await)
     }
 
-    /// Waits until a user is at these sockets.
+    /// Waits until a user has these sockets.
     pub(crate) async fn finds(&self, id: &str, expect: &[u64]) {
-        eventually(&format!("{id} is at {expect:?}"), async || self.places(id).await == expect)
-            .await;
+        eventually(&format!("{id} is at {expect:?}"), async || {
+            self.registrations(id).await == expect
+        })
+        .await;
     }
 }
 
-/// The usual options, but patient: a busy machine is not a broken one.
-pub(crate) fn options(url: &str, node: u8, prefix: &str) -> RedisOptions {
-    RedisOptions {
+/// The usual options with long timeouts, because the machine may be busy.
+pub(crate) fn options(url: &str, node: u8, prefix: &str) -> RedisBusOptions {
+    let redis = RedisOptions {
         prefix: prefix.to_owned(),
-        publish_timeout: Duration::from_secs(10),
-        call_timeout: Duration::from_secs(10),
         connect_timeout: Duration::from_secs(10),
         ..RedisOptions::new(url, NodeId([node; 16]))
+    };
+    RedisBusOptions {
+        publish_timeout: Duration::from_secs(10),
+        call_timeout: Duration::from_secs(10),
+        ..RedisBusOptions::new(redis)
     }
 }
 
-/// Options with which absences are noticed soon.
-pub(crate) fn lively(url: &str, node: u8, prefix: &str) -> RedisOptions {
-    RedisOptions {
+/// Options that detect dead nodes and connections soon.
+pub(crate) fn lively(url: &str, node: u8, prefix: &str) -> RedisBusOptions {
+    RedisBusOptions {
         heartbeat: Duration::from_millis(400),
         node_ttl: Duration::from_millis(1600),
         refresh: Duration::from_millis(300),
@@ -134,7 +136,7 @@ pub(crate) fn lively(url: &str, node: u8, prefix: &str) -> RedisOptions {
     }
 }
 
-/// Polls until something is so.
+/// Polls until a condition holds.
 pub(crate) async fn eventually(what: &str, is_so: impl AsyncFn() -> bool) {
     let until = Instant::now() + PATIENCE;
     while !is_so().await {
@@ -151,8 +153,8 @@ pub(crate) fn group(id: &str) -> ConversationId {
     ConversationId::parse(&format!("sg_{id}")).expect("a good id")
 }
 
-pub(crate) fn place(id: &str, connection: u64) -> Place {
-    Place {
+pub(crate) fn registration(id: &str, connection: u64) -> Registration {
+    Registration {
         user: user(id),
         connection: ConnectionId(connection),
         login: LoginId([connection.to_le_bytes()[0]; 16]),
@@ -160,8 +162,8 @@ pub(crate) fn place(id: &str, connection: u64) -> Place {
     }
 }
 
-pub(crate) fn numbers(places: &[Place]) -> Vec<u64> {
-    places.iter().map(|place| place.connection.0).collect()
+pub(crate) fn numbers(registrations: &[Registration]) -> Vec<u64> {
+    registrations.iter().map(|registration| registration.connection.0).collect()
 }
 
 pub(crate) fn ended(id: &str) -> Event {

@@ -1,4 +1,4 @@
-//! A redis-server of the test's own. It is killed when dropped.
+//! Redis servers for the tests. They are killed when dropped.
 
 use std::net::TcpListener;
 use std::path::Path;
@@ -15,26 +15,24 @@ pub(crate) struct Server {
     child: Child,
     port: u16,
     arguments: Vec<String>,
-    /// What `redis-cli` needs to get in.
-    entrance: Vec<String>,
+    /// What `redis-cli` needs to log in.
+    cli_arguments: Vec<String>,
     folder: TempDir,
 }
 
 impl Server {
-    /// A plain one.
     pub(crate) fn start() -> Self {
         Self::start_with(&[], &[])
     }
 
-    /// One with more settings.
-    pub(crate) fn start_with(arguments: &[&str], entrance: &[&str]) -> Self {
+    pub(crate) fn start_with(arguments: &[&str], cli_arguments: &[&str]) -> Self {
         let owned = |words: &[&str]| words.iter().map(|&word| word.into()).collect::<Vec<String>>();
-        // Somebody else may take a free port before the server does.
+        // Another process may take the free port before the server does.
         for _ in 0..10 {
             let (port, folder) = (free_port(), tempfile::tempdir().expect("a folder"));
-            let (arguments, entrance) = (owned(arguments), owned(entrance));
+            let (arguments, cli_arguments) = (owned(arguments), owned(cli_arguments));
             let child = spawn(port, &arguments, folder.path());
-            let mut server = Self { child, port, arguments, entrance, folder };
+            let mut server = Self { child, port, arguments, cli_arguments, folder };
             if server.is_up() {
                 return server;
             }
@@ -53,42 +51,38 @@ impl Server {
         false
     }
 
-    /// Where it is.
     pub(crate) fn host(&self) -> String {
         format!("127.0.0.1:{}", self.port)
     }
 
-    /// The same as a URL.
     pub(crate) fn url(&self) -> String {
         format!("redis://{}", self.host())
     }
 
-    /// What `redis-cli` says.
+    /// Runs `redis-cli` and returns its output.
     pub(crate) fn cli(&self, words: &[&str]) -> String {
         let port = self.port.to_string();
         let mut command = Command::new("redis-cli");
-        let output = command.args(["-p", &port]).args(&self.entrance).args(words).output();
+        let output = command.args(["-p", &port]).args(&self.cli_arguments).args(words).output();
         String::from_utf8_lossy(&output.expect("redis-cli").stdout).into_owned()
     }
 
-    /// Kills it.
     pub(crate) fn stop(&mut self) {
         self.child.kill().expect("it runs");
         self.child.wait().expect("it ends");
     }
 
-    /// Starts it again where it was, empty.
+    /// Starts it again on the same port, empty.
     pub(crate) fn restart(&mut self) {
         self.child = spawn(self.port, &self.arguments, self.folder.path());
         assert!(self.is_up(), "redis-server does not come back");
     }
 
-    /// Lets it hang, with open sockets and no answer.
+    /// Stops the process: sockets stay open and get no answer.
     pub(crate) fn freeze(&self) {
         self.signal("-STOP");
     }
 
-    /// Lets it go on.
     pub(crate) fn thaw(&self) {
         self.signal("-CONT");
     }
@@ -102,13 +96,13 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // It may be dead already.
+        // It may have been stopped.
         drop(self.child.kill());
         drop(self.child.wait());
     }
 }
 
-/// A port whose neighbour for the cluster bus, ten thousand above, is a port too.
+/// A port low enough for the port of the cluster bus, which is 10,000 above.
 fn free_port() -> u16 {
     loop {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
@@ -127,13 +121,13 @@ fn spawn(port: u16, arguments: &[String], folder: &Path) -> Child {
     command.spawn().expect("redis-server is installed: `make tools`")
 }
 
-/// Three masters.
+/// A Redis Cluster of three masters.
 pub(crate) struct Cluster {
     pub(crate) servers: Vec<Server>,
 }
 
 impl Cluster {
-    /// Starts them and lets them find each other.
+    /// Starts the servers and waits until they form a cluster.
     pub(crate) fn start() -> Self {
         let settings = ["--cluster-enabled", "yes", "--cluster-node-timeout", "2000"];
         let servers: Vec<Server> = (0..3).map(|_| Server::start_with(&settings, &[])).collect();
@@ -144,8 +138,8 @@ impl Cluster {
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
         let until = Instant::now() + START_WITHIN;
         let is_ready = |server: &Server| {
-            let told = server.cli(&["CLUSTER", "INFO"]);
-            told.contains("cluster_state:ok") && told.contains("cluster_known_nodes:3")
+            let info = server.cli(&["CLUSTER", "INFO"]);
+            info.contains("cluster_state:ok") && info.contains("cluster_known_nodes:3")
         };
         while !servers.iter().all(is_ready) {
             assert!(Instant::now() < until, "the cluster does not come together");
@@ -154,7 +148,6 @@ impl Cluster {
         Self { servers }
     }
 
-    /// Where it is.
     pub(crate) fn url(&self) -> String {
         let hosts: Vec<String> = self.servers.iter().map(Server::host).collect();
         format!("redis+cluster://{}", hosts.join(","))

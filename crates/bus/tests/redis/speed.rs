@@ -3,18 +3,18 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use nexo_bus::Redis;
+use nexo_bus::RedisBus;
 use nexo_chat::bus::{Bus, Listener};
-use nexo_chat::command::Event;
+use nexo_chat::event::Event;
 use tokio::sync::mpsc;
 
-use crate::scene::{KEY, Node, options, place, private};
+use crate::scene::{KEY, Node, options, private, registration};
 use crate::server::Server;
 
 struct Bell(mpsc::UnboundedSender<Instant>);
 
 impl Listener for Bell {
-    fn hear(&self, _: &Event) {
+    fn on_event(&self, _: &Event) {
         self.0.send(Instant::now()).expect("the test waits");
     }
 }
@@ -23,11 +23,11 @@ impl Listener for Bell {
 async fn an_event_is_elsewhere_in_moments() {
     let server = Server::start();
     let a = Node::reached(options(&server.url(), 1, "nexo")).await;
-    let b = Redis::connect(options(&server.url(), 2, "nexo"), KEY).unwrap();
+    let b = RedisBus::connect(options(&server.url(), 2, "nexo"), KEY).unwrap();
     let (sender, mut rings) = mpsc::unbounded_channel();
-    b.subscribe(Arc::new(Bell(sender)));
-    b.reached().await;
-    b.claim(place("bob", 1)).await;
+    b.set_listener(Arc::new(Bell(sender)));
+    b.wait_reachable().await;
+    b.register(registration("bob", 1)).await;
     let mut times = Vec::new();
     for seq in 1..=300 {
         let start = Instant::now();

@@ -1,14 +1,13 @@
-//! Whoever can reach Redis is not yet one of us.
+//! A process that can reach Redis is not yet a node of this system.
 
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use futures_util::StreamExt;
-use nexo_bus::RedisOptions;
 use nexo_chat::bus::Bus;
 
-use crate::scene::{Node, ended, eventually, options, place, private};
+use crate::scene::{Node, ended, eventually, options, private, registration};
 use crate::server::Server;
 
 const CHANNEL_OF_B: &str = "nexo:to:02020202020202020202020202020202";
@@ -16,7 +15,7 @@ const CHANNEL_OF_B: &str = "nexo:to:02020202020202020202020202020202";
 async fn a_and_b(server: &Server) -> (Node, Node) {
     let a = Node::reached(options(&server.url(), 1, "nexo")).await;
     let b = Node::reached(options(&server.url(), 2, "nexo")).await;
-    b.bus.claim(place("bob", 1)).await;
+    b.bus.register(registration("bob", 1)).await;
     (a, b)
 }
 
@@ -33,8 +32,8 @@ async fn forged_payloads_are_refused() {
     stranger.bus.leave().await; // By then it is sent.
     a.bus.publish(private("ann", "bob", 7));
     b.hears("si_ann_bob 7").await;
-    assert_eq!(b.notes.heard(), ["si_ann_bob 7"]);
-    assert_eq!(b.notes.lost(), 0);
+    assert_eq!(b.received.events(), ["si_ann_bob 7"]);
+    assert_eq!(b.received.losses(), 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -43,12 +42,12 @@ async fn recorded_payloads_are_of_no_use_again() {
     let (a, b) = a_and_b(&server).await;
     let c = Node::reached(options(&server.url(), 3, "nexo")).await;
     let client = redis::Client::open(server.url()).unwrap();
-    let mut tape = client.get_async_pubsub().await.unwrap();
-    tape.subscribe(CHANNEL_OF_B).await.unwrap();
+    let mut pubsub = client.get_async_pubsub().await.unwrap();
+    pubsub.subscribe(CHANNEL_OF_B).await.unwrap();
     a.bus.publish(ended("bob"));
     b.hears("bob ended").await;
     let recorded = loop {
-        let message = tape.on_message().next().await.unwrap();
+        let message = pubsub.on_message().next().await.unwrap();
         let payload = message.get_payload_bytes().to_vec();
         // The heartbeats of b are shorter.
         if payload.len() > 40 {
@@ -60,16 +59,16 @@ async fn recorded_payloads_are_of_no_use_again() {
         let channel = format!("nexo:to:{}", to.repeat(16));
         let mut publish = redis::cmd("PUBLISH");
         publish.arg(channel).arg(&recorded);
-        let heard_by: i32 = publish.query_async(&mut connection).await.unwrap();
-        assert!(heard_by > 0);
+        let receivers: i32 = publish.query_async(&mut connection).await.unwrap();
+        assert!(receivers > 0);
     }
-    c.bus.claim(place("cat", 2)).await;
+    c.bus.register(registration("cat", 2)).await;
     a.bus.publish(private("ann", "bob", 1));
     a.bus.publish(private("ann", "cat", 1));
     b.hears("si_ann_bob 1").await;
     c.hears("si_ann_cat 1").await;
-    assert_eq!(b.notes.heard(), ["bob ended", "si_ann_bob 1"]);
-    assert_eq!(c.notes.heard(), ["si_ann_cat 1"]);
+    assert_eq!(b.received.events(), ["bob ended", "si_ann_bob 1"]);
+    assert_eq!(c.received.events(), ["si_ann_cat 1"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -77,7 +76,7 @@ async fn a_password_is_given_and_never_told() {
     let server = Server::start_with(&["--requirepass", "s3cret"], &["-a", "s3cret"]);
     let url = |password: &str| format!("redis://:{password}@{}/0", server.host());
     let node = Node::reached(options(&url("s3cret"), 1, "nexo")).await;
-    assert!(node.bus.claim(place("ann", 1)).await.is_empty());
+    assert!(node.bus.register(registration("ann", 1)).await.is_empty());
     let wrong = Node::start(options(&url("wr0ng"), 2, "nexo"));
     eventually("it says what is wrong", async || {
         wrong.bus.health().is_err_and(|why| !why.contains("not connected yet"))
@@ -100,13 +99,13 @@ async fn encryption_with_an_authority_of_ones_own() {
     let more = ["--tls-port", &port, "--tls-auth-clients", "no"];
     let _server = Server::start_with(&[&more[..], &files[..]].concat(), &[]);
     let with = |id, ca_file: &PathBuf| {
-        let ca_file = Some(ca_file.clone());
-        let url = format!("rediss://127.0.0.1:{port}");
-        RedisOptions { ca_file, ..options(&url, id, "nexo") }
+        let mut options = options(&format!("rediss://127.0.0.1:{port}"), id, "nexo");
+        options.redis.ca_file = Some(ca_file.clone());
+        options
     };
     let a = Node::reached(with(1, &ours)).await;
     let b = Node::reached(with(2, &ours)).await;
-    b.bus.claim(place("bob", 1)).await;
+    b.bus.register(registration("bob", 1)).await;
     a.bus.publish(private("ann", "bob", 1));
     b.hears("si_ann_bob 1").await;
     let wary = Node::start(with(3, &theirs));

@@ -1,11 +1,11 @@
-//! Is this a good account?
+//! May this account be registered, and is this profile valid?
 
 use crate::ids::UserId;
 use crate::model::Profile;
 use crate::policy::name;
 use crate::reason::Reason;
 
-/// Ids that nobody registers: others would take them for the operator, for everybody, or for nobody.
+/// Ids that cannot be registered: others could mistake them for the operator, for all users, or for no user.
 const RESERVED: [&str; 24] = [
     "admin",
     "administrator",
@@ -33,8 +33,8 @@ const RESERVED: [&str; 24] = [
     "webmaster",
 ];
 
-/// Whether somebody may register this id. What looks like a reserved one is reserved too.
-pub fn free_to_register(id: &UserId) -> Result<(), Reason> {
+/// Refuses reserved ids and those that look like one.
+pub fn check_not_reserved(id: &UserId) -> Result<(), Reason> {
     let folded = id.folded();
     let is_reserved = RESERVED
         .iter()
@@ -42,31 +42,29 @@ pub fn free_to_register(id: &UserId) -> Result<(), Reason> {
     if is_reserved { Err(Reason::ReservedUserId) } else { Ok(()) }
 }
 
-/// Whether a password is long enough to keep and short enough to hash.
-pub fn good_password(password: &str) -> Result<(), Reason> {
-    let fits = (8..=128).contains(&password.chars().count()) && password.len() <= 512;
-    if fits { Ok(()) } else { Err(Reason::BadPassword) }
+pub fn check_password(password: &str) -> Result<(), Reason> {
+    let is_valid = (8..=128).contains(&password.chars().count()) && password.len() <= 512;
+    if is_valid { Ok(()) } else { Err(Reason::BadPassword) }
 }
 
-/// Characters of a nickname.
 pub const NICKNAME_CHARS_MAX: usize = 128;
 
-/// A nickname as it is kept.
-pub fn good_nickname(nickname: &str) -> Result<String, Reason> {
-    name::tidy(nickname, NICKNAME_CHARS_MAX).ok_or(Reason::BadNickname)
+/// The nickname in the form to store.
+pub fn normalize_nickname(nickname: &str) -> Result<String, Reason> {
+    name::normalize(nickname, NICKNAME_CHARS_MAX).ok_or(Reason::BadNickname)
 }
 
-/// Whether a profile is within its lengths and shows a name.
-pub fn good_profile(profile: &Profile) -> Result<(), Reason> {
-    good_nickname(&profile.nickname)?;
+/// Checks the lengths, and that the nickname is visible.
+pub fn check_profile(profile: &Profile) -> Result<(), Reason> {
+    normalize_nickname(&profile.nickname)?;
     if profile.avatar.len() > 1024 {
         return Err(Reason::BadProfile);
     }
-    good_extra(&profile.extra)
+    check_extra(&profile.extra)
 }
 
-/// Whether an app's own data about somebody, or for somebody, is short enough to keep.
-pub fn good_extra(extra: &str) -> Result<(), Reason> {
+/// Checks the length of the app's own data.
+pub fn check_extra(extra: &str) -> Result<(), Reason> {
     if extra.len() <= 4096 { Ok(()) } else { Err(Reason::BadProfile) }
 }
 
@@ -83,14 +81,14 @@ mod tests {
             ("1234567".to_owned(), Err(Reason::BadPassword)),
             ("x".repeat(129), Err(Reason::BadPassword)),
         ] {
-            assert_eq!(good_password(&password), expect, "{password}");
+            assert_eq!(check_password(&password), expect, "{password}");
         }
     }
 
     #[test]
     fn some_ids_are_nobodys() {
         let check = |id: &str, expect| {
-            assert_eq!(free_to_register(&UserId::parse(id).unwrap()), expect, "{id}");
+            assert_eq!(check_not_reserved(&UserId::parse(id).unwrap()), expect, "{id}");
         };
         for id in ["system", "System", "admin", "ADM1N", "r00t", "nexo", "a11", "nu1l", "0fficial"]
         {
@@ -105,7 +103,7 @@ mod tests {
     fn a_nickname_shows_something() {
         let check = |nickname: &str, expect| {
             let profile = Profile { nickname: nickname.into(), ..Profile::default() };
-            assert_eq!(good_profile(&profile), expect, "{nickname:?}");
+            assert_eq!(check_profile(&profile), expect, "{nickname:?}");
         };
         check("Alice", Ok(()));
         check("小明", Ok(()));

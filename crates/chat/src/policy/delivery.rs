@@ -1,82 +1,90 @@
-//! Who hears of it, and how?
+//! Who receives an event, and how?
 
-use crate::command::{Event, Receipt, ReceiptTo, Target};
+use crate::command::Target;
+use crate::event::{Event, Receipt, ReceiptTo};
 use crate::ids::{ConnectionId, ConversationId, UserId};
 use crate::model::{Change, ChangeKind, CursorKind, Message};
-use crate::rules::{GroupRules, Strategy};
+use crate::rules::{DeliveryStrategy, GroupRules};
 
-/// The people an event concerns, without the one socket that caused it.
+/// The receivers of an event.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Audience {
-    /// Whose sockets hear it.
+    /// All sockets of these users.
     pub users: [Option<UserId>; 2],
-    /// The group whose members online hear it.
+    /// All sockets subscribed to this group.
     pub group: Option<ConversationId>,
-    /// The socket that does not.
-    pub except: Option<ConnectionId>,
-    /// Whose sockets do not.
-    pub not_to: Option<UserId>,
+    /// Excludes one socket, usually the one that caused the event.
+    pub except_connection: Option<ConnectionId>,
+    /// Excludes all sockets of a user.
+    pub except_user: Option<UserId>,
 }
 
 impl Audience {
-    fn one(user: &UserId) -> Self {
+    fn user(user: &UserId) -> Self {
         Self { users: [Some(user.clone()), None], ..Self::default() }
     }
 
-    /// Both people of a private conversation, or the group's members.
+    /// Both users of a private conversation, or the group's members.
     fn conversation(conversation: &ConversationId, except: Option<ConnectionId>) -> Self {
         match conversation.pair() {
-            Some((a, b)) => Self { users: [Some(a), Some(b)], except, ..Self::default() },
-            None => Self { group: Some(conversation.clone()), except, ..Self::default() },
+            Some((a, b)) => {
+                Self { users: [Some(a), Some(b)], except_connection: except, ..Self::default() }
+            }
+            None => Self {
+                group: Some(conversation.clone()),
+                except_connection: except,
+                ..Self::default()
+            },
         }
     }
 }
 
-/// Who hears of an event: of a message and of a change everybody in the conversation, of a receipt
-/// the sender or a small group, and of a reading the reader's own other devices, so that their
-/// unread counts follow. Those who decide on wishes to join, and those who see a person, are named by the
-/// event.
-pub fn who_hears(event: &Event) -> Audience {
+/// Who receives an event: messages and changes go to the whole conversation; receipts to the sender or a
+/// small group, and read receipts also to the reader's other devices, so that their unread counts follow.
+/// Events about requests to join and profiles name further receivers themselves.
+pub fn audience_of(event: &Event) -> Audience {
     match event {
         Event::Message { message, origin, .. } | Event::Preview { message, origin } => {
             Audience::conversation(&message.conversation, *origin)
         }
-        Event::Settled { message } => who_knows(&message.conversation, &message.sender),
-        Event::Dropped(dropped) => who_knows(&dropped.conversation, &dropped.sender),
-        // The asker hears like everybody: the answer does not tell the change's place.
+        Event::AcceptedSaved { message } => {
+            two_phase_audience(&message.conversation, &message.sender)
+        }
+        Event::Dropped(dropped) => two_phase_audience(&dropped.conversation, &dropped.sender),
+        // The requesting socket too: the reply does not contain the change's seq.
         Event::Change { change, .. } => Audience::conversation(&change.conversation, None),
-        Event::Receipt(receipt) => who_hears_receipt(receipt),
+        Event::Receipt(receipt) => receipt_audience(receipt),
         Event::Typing { from, to: Target::User(to), .. } => {
-            debug_assert_ne!(from, to, "nobody writes to themselves");
-            Audience::one(to)
+            debug_assert_ne!(from, to, "a user does not type to themselves");
+            Audience::user(to)
         }
         Event::Typing { from, to: Target::Group(group), .. } => Audience {
             group: Some(group.conversation()),
-            not_to: Some(from.clone()),
+            except_user: Some(from.clone()),
             ..Audience::default()
         },
         Event::Online { group, .. } => {
             Audience { group: Some(group.clone()), ..Audience::default() }
         }
-        Event::JoinAnswered { request, .. } => Audience::one(&request.user),
+        Event::JoinAnswered { request, .. } => Audience::user(&request.user),
         Event::JoinRequested { .. } => Audience::default(),
-        // The others are those of the conversations that the event names.
+        // A profile also goes to the conversations that the event names.
         Event::Profile { user, .. }
         | Event::Ended { user, .. }
         | Event::Closed { user, .. }
-        | Event::Settings { user, .. } => Audience::one(user),
+        | Event::Settings { user, .. } => Audience::user(user),
     }
 }
 
-/// Those who may know a message before it is saved: its sender, and between two people both.
-fn who_knows(conversation: &ConversationId, sender: &UserId) -> Audience {
+/// Who may know a message before it is saved: its sender, and in a private conversation both users.
+fn two_phase_audience(conversation: &ConversationId, sender: &UserId) -> Audience {
     match conversation.pair() {
         Some((a, b)) => Audience { users: [Some(a), Some(b)], ..Audience::default() },
-        None => Audience::one(sender),
+        None => Audience::user(sender),
     }
 }
 
-fn who_hears_receipt(receipt: &Receipt) -> Audience {
+fn receipt_audience(receipt: &Receipt) -> Audience {
     let Receipt { kind, conversation, by, sender, origin, to, .. } = receipt;
     let own = (*kind == CursorKind::Read).then(|| by.clone());
     let sender = match to {
@@ -84,52 +92,55 @@ fn who_hears_receipt(receipt: &Receipt) -> Audience {
         ReceiptTo::Group => return Audience::conversation(conversation, *origin),
         ReceiptTo::Nobody => None,
     };
-    Audience { users: [sender, own], except: *origin, ..Audience::default() }
+    Audience { users: [sender, own], except_connection: *origin, ..Audience::default() }
 }
 
-/// Whether a group's message speaks to somebody in particular, so that their device should say so.
+/// Whether a group message mentions a user or replies to them, so that their device should notify.
 pub fn is_important(message: &Message, user: &UserId) -> bool {
     message.sender != *user
-        && message.content.concerns(user)
+        && message.content.mentions_or_answers(user)
         && message.conversation.group().is_some()
 }
 
-/// How a group's message reaches those who are online.
+/// How a group message reaches online members.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
-    /// As it is.
+pub enum DeliveryMode {
     Push,
-    /// As a word that there is one.
+    /// A notification without content.
     Notify,
-    /// Not at all.
     Nothing,
 }
 
-/// The way for a group of this size with so many members online, who are only counted if that
-/// matters.
-pub fn which_way(rules: &GroupRules, members: u32, online: impl FnOnce() -> usize) -> Way {
+/// The mode for a group of this size. Online members are only counted if the number matters.
+pub fn delivery_mode(
+    rules: &GroupRules,
+    members: u32,
+    online: impl FnOnce() -> usize,
+) -> DeliveryMode {
     match rules.strategy {
-        Strategy::None => return Way::Nothing,
-        Strategy::Notify => return Way::Notify,
-        Strategy::Push => return Way::Push,
-        Strategy::Auto => {}
+        DeliveryStrategy::None => return DeliveryMode::Nothing,
+        DeliveryStrategy::Notify => return DeliveryMode::Notify,
+        DeliveryStrategy::Push => return DeliveryMode::Push,
+        DeliveryStrategy::Auto => {}
     }
     if members >= rules.none_members {
-        return Way::Nothing;
+        return DeliveryMode::Nothing;
     }
     match online() {
-        online if online >= rules.none_online => Way::Nothing,
-        _ if members >= rules.notify_members => Way::Notify,
-        online if online >= rules.notify_online => Way::Notify,
-        _ => Way::Push,
+        online if online >= rules.none_online => DeliveryMode::Nothing,
+        _ if members >= rules.notify_members => DeliveryMode::Notify,
+        online if online >= rules.notify_online => DeliveryMode::Notify,
+        _ => DeliveryMode::Push,
     }
 }
 
-/// Whether somebody hears at once of a change to a large group. Everybody else finds it in the
+/// Whether a user is pushed a change of a group in this mode. Everyone else reads it from the
 /// conversation's changes.
-pub fn hears_change(way: Way, change: &Change, user: &UserId) -> bool {
+pub fn receives_change(mode: DeliveryMode, change: &Change, user: &UserId) -> bool {
     let is_recall = matches!(change.kind, ChangeKind::Recalled { .. });
-    way == Way::Push || change.is_about(user) || (way == Way::Notify && is_recall)
+    mode == DeliveryMode::Push
+        || change.is_about(user)
+        || (mode == DeliveryMode::Notify && is_recall)
 }
 
 #[cfg(test)]
@@ -137,20 +148,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn auto_keeps_to_the_thresholds_of_document_000() {
+    fn auto_keeps_to_its_thresholds() {
         let check = |strategy, members, online, expect| {
             let rules = GroupRules { strategy, ..GroupRules::default() };
-            let way = which_way(&rules, members, || online);
-            assert_eq!(way, expect, "{strategy:?} {members} {online}");
+            let mode = delivery_mode(&rules, members, || online);
+            assert_eq!(mode, expect, "{strategy:?} {members} {online}");
         };
-        check(Strategy::Auto, 1999, 499, Way::Push);
-        check(Strategy::Auto, 2000, 1, Way::Notify);
-        check(Strategy::Auto, 500, 500, Way::Notify);
-        check(Strategy::Auto, 9999, 1999, Way::Notify);
-        check(Strategy::Auto, 10_000, 1, Way::Nothing);
-        check(Strategy::Auto, 9999, 2000, Way::Nothing);
-        check(Strategy::Push, 100_000, 5000, Way::Push);
-        check(Strategy::Notify, 2, 2, Way::Notify);
-        check(Strategy::None, 2, 2, Way::Nothing);
+        check(DeliveryStrategy::Auto, 1999, 499, DeliveryMode::Push);
+        check(DeliveryStrategy::Auto, 2000, 1, DeliveryMode::Notify);
+        check(DeliveryStrategy::Auto, 500, 500, DeliveryMode::Notify);
+        check(DeliveryStrategy::Auto, 9999, 1999, DeliveryMode::Notify);
+        check(DeliveryStrategy::Auto, 10_000, 1, DeliveryMode::Nothing);
+        check(DeliveryStrategy::Auto, 9999, 2000, DeliveryMode::Nothing);
+        check(DeliveryStrategy::Push, 100_000, 5000, DeliveryMode::Push);
+        check(DeliveryStrategy::Notify, 2, 2, DeliveryMode::Notify);
+        check(DeliveryStrategy::None, 2, 2, DeliveryMode::Nothing);
     }
 }

@@ -1,4 +1,4 @@
-//! Decisions as pure functions of facts: no await, no clock, no log. They read as questions.
+//! Decisions as pure functions of facts: no await, no clock, no log.
 
 pub mod account;
 pub mod delivery;

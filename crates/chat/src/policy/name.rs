@@ -1,27 +1,26 @@
-//! Is this a name that people can read? Of people and of groups alike.
+//! Is this a readable name? For users and groups.
 
 use unicode_normalization::UnicodeNormalization;
 
-use crate::policy::send::says_nothing;
+use crate::policy::send::is_blank;
 
-/// A name as it is kept: in Unicode's normal form C, so that what looks the same is the same, and
-/// without space around it. `None` if it shows nothing, is longer than that many characters, or has
-/// what changes how other text is shown: control characters, line ends, and marks that override or
-/// isolate the direction of writing.
-pub fn tidy(name: &str, chars_max: usize) -> Option<String> {
-    // Normalising takes its time and gives at most three characters for one.
+/// A name in the form to store: trimmed, and in Unicode normal form C, so that names that look the same are
+/// equal. `None` if it is blank, too long, or contains characters that change how other text is displayed:
+/// control characters, line ends, and marks that override or isolate the writing direction.
+pub fn normalize(name: &str, chars_max: usize) -> Option<String> {
+    // Bounds the work: normalizing shrinks a name to a quarter of its characters at most.
     if name.chars().count() > chars_max.saturating_mul(4) {
         return None;
     }
     let name: String = name.nfc().collect();
     let name = name.trim();
-    let fits = name.chars().count() <= chars_max
-        && !name.chars().all(says_nothing)
-        && !name.chars().any(misleads);
-    fits.then(|| name.to_owned())
+    let is_valid = name.chars().count() <= chars_max
+        && !name.chars().all(is_blank)
+        && !name.chars().any(is_misleading);
+    is_valid.then(|| name.to_owned())
 }
 
-fn misleads(c: char) -> bool {
+fn is_misleading(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
@@ -43,8 +42,8 @@ mod tests {
             ("\u{1f468}\u{200d}\u{1f469}", "\u{1f468}\u{200d}\u{1f469}"),
             ("\u{5d0}\u{200f}\u{5d1}", "\u{5d0}\u{200f}\u{5d1}"),
         ] {
-            assert_eq!(tidy(given, 64).as_deref(), Some(kept), "{given:?}");
-            assert_eq!(tidy(kept, 64).as_deref(), Some(kept), "once is enough: {given:?}");
+            assert_eq!(normalize(given, 64).as_deref(), Some(kept), "{given:?}");
+            assert_eq!(normalize(kept, 64).as_deref(), Some(kept), "once is enough: {given:?}");
         }
     }
 
@@ -61,15 +60,15 @@ mod tests {
             "bob\u{202e}nimda",
             "a\u{2066}b",
         ] {
-            assert_eq!(tidy(bad, 64), None, "{bad:?}");
+            assert_eq!(normalize(bad, 64), None, "{bad:?}");
         }
     }
 
     #[test]
     fn a_name_is_counted_as_it_is_kept() {
-        assert!(tidy(&"e\u{301}".repeat(64), 64).is_some());
-        assert!(tidy(&format!(" {} ", "x".repeat(64)), 64).is_some());
-        assert_eq!(tidy(&"x".repeat(65), 64), None);
-        assert_eq!(tidy(&"x".repeat(1 << 20), 64), None);
+        assert!(normalize(&"e\u{301}".repeat(64), 64).is_some());
+        assert!(normalize(&format!(" {} ", "x".repeat(64)), 64).is_some());
+        assert_eq!(normalize(&"x".repeat(65), 64), None);
+        assert_eq!(normalize(&"x".repeat(1 << 20), 64), None);
     }
 }

@@ -1,13 +1,13 @@
-//! May this be acknowledged or read?
+//! May this be acknowledged?
 
 use crate::command::Acknowledge;
 use crate::ids::UserId;
-use crate::invariants::visible;
+use crate::invariants::is_visible;
 use crate::model::{Message, Standing};
 use crate::reason::Reason;
 
-/// Whether a member may acknowledge this message. Somebody who cannot see it gets the same answer
-/// as if it did not exist; an acknowledgement that contradicts the message is refused.
+/// Whether a user may acknowledge a message. If they cannot see it, the refusal is the same as if it did not
+/// exist. An acknowledgement that contradicts the message is refused.
 pub fn may_acknowledge(
     by: &UserId,
     ack: &Acknowledge,
@@ -17,10 +17,10 @@ pub fn may_acknowledge(
     let (Some(message), Some(standing)) = (message, standing) else {
         return Err(Reason::MessageNotFound);
     };
-    if !visible(standing.window, message.seq) {
+    if !is_visible(standing.window, message.seq) {
         return Err(Reason::MessageNotFound);
     }
-    // A client names whom the receipt goes to: the sender, or of an own message the other person.
+    // A client names the receiver of the receipt: the sender, or for an own message the other user.
     let addressee = match message.conversation.peer_of(by) {
         Some(peer) if message.sender == *by => Some(peer),
         _ => Some(message.sender.clone()),

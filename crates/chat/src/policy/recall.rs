@@ -1,13 +1,13 @@
-//! May this be taken back?
+//! May this message be recalled?
 
 use crate::ids::{Millis, UserId};
 use crate::reason::Reason;
 use crate::rules::Rules;
 use crate::store::RecallFacts;
 
-/// Whether somebody may recall a message: its sender, for a while, and again at any time; in a
-/// group also whoever stands above its sender, at any time. Whoever is not in the conversation gets
-/// the same answer as if there were no such message.
+/// Whether a user may recall a message: its sender within the recall window, or at any time if it is already
+/// recalled; in a group also members with a higher role than the sender, at any time. Anyone outside the
+/// conversation gets the same refusal as if the message did not exist.
 pub fn may_recall(
     rules: &Rules,
     by: &UserId,

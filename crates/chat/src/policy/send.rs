@@ -1,76 +1,79 @@
 //! May this be sent?
 
-use crate::command::{Outgoing, Target};
+use crate::command::{NewMessage, Target};
 use crate::ids::UserId;
 use crate::model::{Content, ContentKind, Message};
 use crate::reason::Reason;
 use crate::rules::Rules;
 
-/// Proof that a policy allowed a send. Only [`may_send`], [`may_repeat`] and [`was_accepted`] make
-/// one and `Store::append` takes it by value, so nothing is stored that no policy allowed.
+/// Proof that a policy allowed a send. `Store::append` takes it by value, so a feature cannot store a message
+/// without asking [`may_send`] or [`may_retry`].
+///
+/// Two functions hand one out without asking: [`permit_for_accepted`], for the messages that two-phase
+/// acknowledgement saves after their permit was used, and [`Permit::for_tests`]. Code review keeps them to
+/// those callers, not the compiler: they are called from other crates.
 #[derive(Debug)]
 pub struct Permit(());
 
-/// A retry of what is stored is answered, whatever changed since; the store compares the contents.
-pub fn may_repeat(stored: &Message, sender: &UserId) -> Option<Permit> {
+/// A retry of a stored message is always allowed, whatever changed since; the store compares the contents.
+pub fn may_retry(stored: &Message, sender: &UserId) -> Option<Permit> {
     (stored.sender == *sender).then_some(Permit(()))
 }
 
-/// For what was accepted before: a permit was given up for it then, and since then nobody could
-/// have put anything else in its place.
-pub fn was_accepted() -> Permit {
+/// For a message that two-phase acknowledgement accepted: it consumed a permit then. Its entry has been in this
+/// node's memory or sealed with the system's key in Redis since. Only the `two_phase` crate calls this.
+pub fn permit_for_accepted() -> Permit {
     Permit(())
 }
 
 impl Permit {
-    /// For the conformance cases of a store, which test what happens after the policy.
+    /// Skips the policy. For the tests and conformance cases of stores and for `nexo bench`, which exercise
+    /// a store directly.
     pub fn for_tests() -> Self {
         Self(())
     }
 }
 
-/// What the decision needs to know.
 #[derive(Clone, Copy, Debug)]
-pub struct Facts {
-    /// Whether the receiver has an account. Whether a group takes it is asked inside the append.
+pub struct SendFacts {
+    /// Whether the receiving user has an account. A group's rules are checked inside the append instead.
     pub receiver_exists: bool,
-    /// Whether everybody mentioned is in the conversation.
-    pub mentions_are_there: bool,
-    /// Whether the message it answers is one the sender can see there.
-    pub answers_something: bool,
+    /// Whether all mentioned users are in the conversation.
+    pub mentions_are_members: bool,
+    /// Whether the sender can see the message it replies to, in this conversation.
+    pub reply_is_visible: bool,
 }
 
-/// Whether `sender` may send this. Refusals come in the order: form, then receiver, then what it
-/// speaks of.
+/// Whether `sender` may send this. Checks the form first, then the receiver, then mentions and reply.
 pub fn may_send(
     rules: &Rules,
     sender: &UserId,
-    outgoing: &Outgoing,
-    facts: Facts,
+    outgoing: &NewMessage,
+    facts: SendFacts,
 ) -> Result<Permit, Reason> {
-    well_formed(rules, &outgoing.content)?;
+    check_content(rules, &outgoing.content)?;
     if outgoing.to == Target::User(sender.clone()) {
         return Err(Reason::CannotSendToSelf);
     }
     if !facts.receiver_exists {
         return Err(Reason::UserNotFound);
     }
-    if !facts.mentions_are_there {
+    if !facts.mentions_are_members {
         return Err(Reason::MentionNotMember);
     }
-    if !facts.answers_something {
+    if !facts.reply_is_visible {
         return Err(Reason::MessageNotFound);
     }
     Ok(Permit(()))
 }
 
-fn well_formed(rules: &Rules, content: &Content) -> Result<(), Reason> {
+fn check_content(rules: &Rules, content: &Content) -> Result<(), Reason> {
     if !content.kind.is_known() {
         return Err(Reason::UnknownMsgType);
     }
     if content.kind == ContentKind::TEXT {
         let text = std::str::from_utf8(&content.body).map_err(|_| Reason::InvalidParam)?;
-        if text.chars().all(says_nothing) {
+        if text.chars().all(is_blank) {
             return Err(Reason::MissingBody);
         }
         if text.chars().count() > rules.text_chars_max {
@@ -92,8 +95,8 @@ fn well_formed(rules: &Rules, content: &Content) -> Result<(), Reason> {
     Ok(())
 }
 
-/// White space and characters without width or ink: a text of these alone looks empty.
-pub(crate) fn says_nothing(c: char) -> bool {
+/// White space, control characters and characters without width: a text of these alone looks empty.
+pub(crate) fn is_blank(c: char) -> bool {
     let is_invisible = matches!(
         c,
         '\u{200b}'..='\u{200f}'
@@ -112,7 +115,7 @@ mod tests {
     use crate::ids::ClientMsgId;
 
     fn check(to: &str, content: Content, receiver_exists: bool, expect: Result<(), Reason>) {
-        let outgoing = Outgoing {
+        let outgoing = NewMessage {
             to: Target::User(UserId::parse(to).unwrap()),
             client_id: ClientMsgId::parse("c1").unwrap(),
             content,
@@ -120,7 +123,8 @@ mod tests {
             marks_read: true,
         };
         let sender = UserId::parse("alice").unwrap();
-        let facts = Facts { receiver_exists, mentions_are_there: true, answers_something: true };
+        let facts =
+            SendFacts { receiver_exists, mentions_are_members: true, reply_is_visible: true };
         let decision = may_send(&Rules::default(), &sender, &outgoing, facts).map(|_| ());
         assert_eq!(decision, expect, "{outgoing:?}");
     }

@@ -1,5 +1,5 @@
-//! Which pages of other sites may ask: those the operator named, the same that may open a socket.
-//! Everybody else hears nothing of it, and a browser then keeps the answer from the page.
+//! CORS: pages of `allowed_origins` may call the API, as they may open a socket. Other pages get no CORS headers, so
+//! their browser withholds the answer.
 
 use std::sync::Arc;
 
@@ -10,13 +10,13 @@ use axum::response::{IntoResponse, Response};
 
 use crate::gateway::Gateway;
 
-/// How long a browser may remember what it was told, in seconds.
-const REMEMBERED: HeaderValue = HeaderValue::from_static("3600");
+/// Seconds a browser may cache a preflight.
+const MAX_AGE: HeaderValue = HeaderValue::from_static("3600");
 const METHODS: HeaderValue = HeaderValue::from_static("GET, POST, PUT");
 const HEADERS: HeaderValue = HeaderValue::from_static("authorization, content-type, x-request-id");
 const EXPOSED: HeaderValue = HeaderValue::from_static("x-request-id, retry-after");
 
-/// Lets the pages in that may ask, and answers what their browsers ask first.
+/// Answers preflights, and adds the CORS headers for allowed origins.
 pub(super) async fn allow(
     State(gateway): State<Arc<Gateway>>,
     request: Request,
@@ -26,15 +26,15 @@ pub(super) async fn allow(
     if allowed.is_empty() {
         return next.run(request).await;
     }
-    let origin = named(request.headers(), allowed);
-    let is_first = request.method() == Method::OPTIONS
+    let origin = allowed_origin(request.headers(), allowed);
+    let is_preflight = request.method() == Method::OPTIONS
         && request.headers().contains_key(header::ACCESS_CONTROL_REQUEST_METHOD);
     let mut response = match &origin {
-        Some(_) if is_first => preflight(),
+        Some(_) if is_preflight => preflight(),
         _ => next.run(request).await,
     };
     let headers = response.headers_mut();
-    // Who caches must not give one page's answer to another.
+    // A cache must not give the answer for one origin to another.
     headers.append(header::VARY, HeaderValue::from_static("origin"));
     if let Some(origin) = origin {
         headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
@@ -43,8 +43,7 @@ pub(super) async fn allow(
     response
 }
 
-/// The page that asks, if it may.
-fn named(headers: &HeaderMap, allowed: &[String]) -> Option<HeaderValue> {
+fn allowed_origin(headers: &HeaderMap, allowed: &[String]) -> Option<HeaderValue> {
     let origin = headers.get(header::ORIGIN)?;
     let text = origin.to_str().ok()?;
     allowed.iter().any(|one| one.eq_ignore_ascii_case(text)).then(|| origin.clone())
@@ -54,7 +53,7 @@ fn preflight() -> Response {
     let headers = [
         (header::ACCESS_CONTROL_ALLOW_METHODS, METHODS),
         (header::ACCESS_CONTROL_ALLOW_HEADERS, HEADERS),
-        (header::ACCESS_CONTROL_MAX_AGE, REMEMBERED),
+        (header::ACCESS_CONTROL_MAX_AGE, MAX_AGE),
     ];
     (StatusCode::NO_CONTENT, headers).into_response()
 }

@@ -1,31 +1,16 @@
-//! The HTTP surface: the same port, the same domain, real status codes. The paths are in tables next
-//! to their handlers; router and document are made from them together.
+//! The HTTP routes. The tables of paths stand above their handlers; router and `OpenAPI` document are both made
+//! from them.
 
-mod accounts;
-mod answer;
-mod conversations;
+mod client_ip;
 mod cors;
-mod document;
-mod flat;
-mod group_joining;
-mod group_members;
-mod group_reading;
-mod groups;
-mod head;
-mod layout;
-mod manual;
-mod messages;
-mod named;
-mod naming;
-mod operations;
-mod origin;
-mod paths;
-mod reading;
-mod refusals;
-mod socket;
-mod taken;
-mod told;
-mod web;
+mod extract;
+mod openapi;
+mod paging;
+mod pretty_json;
+mod request_head;
+mod request_id;
+mod response;
+mod routes;
 
 use std::sync::Arc;
 
@@ -40,29 +25,30 @@ use tower_http::compression::CompressionLayer;
 use tower_http::compression::predicate::SizeAbove;
 
 use crate::gateway::Gateway;
-use answer::Asked;
-use paths::Paths;
+use openapi::docs_page;
+use openapi::paths::Paths;
+use response::RequestContext;
 
-pub(crate) use head::TwoLengths;
+pub(crate) use request_head::AmbiguousLength;
 
-/// Answers above this many bytes are compressed for those who ask for it.
+/// Answers above this many bytes are compressed for clients that accept it.
 const COMPRESS_ABOVE: u64 = 1024;
 
-/// Every path there is.
-fn all() -> Paths {
+fn all_paths() -> Paths {
     let mut all = Paths::default();
     for paths in [
-        accounts::paths,
-        messages::paths,
-        conversations::paths,
-        reading::paths,
-        groups::paths,
-        group_members::paths,
-        group_joining::paths,
-        group_reading::paths,
-        operations::paths,
+        routes::accounts::paths,
+        routes::messages::paths,
+        routes::conversations::paths,
+        routes::history::paths,
+        routes::sync::paths,
+        routes::groups::paths,
+        routes::members::paths,
+        routes::joining::paths,
+        routes::history::group_paths,
+        routes::server::paths,
         socket_path,
-        manual::paths,
+        docs_page::paths,
     ] {
         paths(&mut all);
     }
@@ -70,37 +56,44 @@ fn all() -> Paths {
 }
 
 fn socket_path(paths: &mut Paths) {
-    manual::socket(paths, socket::upgrade);
+    docs_page::socket(paths, routes::socket::upgrade);
 }
 
-/// All paths.
+/// The routes of clients.
 pub fn router(gateway: Arc<Gateway>) -> Router {
-    conventions(all().router, gateway)
+    with_middleware(all_paths().router, gateway)
 }
 
-/// `/metrics` and all that `/readyz` knows, open: for a listener that the operator keeps private.
+/// `/metrics` and `/readyz` in full, without a token: for a listener that the operator keeps private.
 pub fn metrics_router(gateway: Arc<Gateway>) -> Router {
     let router = Router::new()
-        .route("/metrics", get(operations::open_metrics))
-        .route("/readyz", get(operations::open_readyz));
-    conventions(router, gateway)
+        .route("/metrics", get(routes::server::open_metrics))
+        .route("/readyz", get(routes::server::open_readyz));
+    with_middleware(router, gateway)
 }
 
-/// What holds for every request: a name, refusals in the one form, and what other pages may ask.
-fn conventions(router: Router<Arc<Gateway>>, gateway: Arc<Gateway>) -> Router {
+/// Adds what every request gets: a request id, refusals in the envelope, CORS, compression.
+fn with_middleware(router: Router<Arc<Gateway>>, gateway: Arc<Gateway>) -> Router {
     let compression = CompressionLayer::new()
         .quality(CompressionLevel::Fastest)
         .compress_when(SizeAbove::new(COMPRESS_ABOVE));
     router
-        .fallback(async |asked: Asked, method: Method, uri: Uri, headers: HeaderMap| -> Response {
-            web::file(&method, &uri, &headers).unwrap_or_else(|| asked.refuse(Reason::NotFound))
-        })
-        .method_not_allowed_fallback(async |asked: Asked| -> Response {
-            asked.refuse(Reason::MethodNotAllowed)
+        .fallback(
+            async |context: RequestContext,
+                   method: Method,
+                   uri: Uri,
+                   headers: HeaderMap|
+                   -> Response {
+                routes::web_client::file(&method, &uri, &headers)
+                    .unwrap_or_else(|| context.refuse(Reason::NotFound))
+            },
+        )
+        .method_not_allowed_fallback(async |context: RequestContext| -> Response {
+            context.refuse(Reason::MethodNotAllowed)
         })
         .layer(compression)
         .layer(from_fn_with_state(Arc::clone(&gateway), cors::allow))
-        .layer(from_fn_with_state(Arc::clone(&gateway), head::check))
-        .layer(from_fn_with_state(Arc::clone(&gateway), naming::name))
+        .layer(from_fn_with_state(Arc::clone(&gateway), request_head::check))
+        .layer(from_fn_with_state(Arc::clone(&gateway), request_id::assign))
         .with_state(gateway)
 }

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use nexo_sim::socket::seq;
-use nexo_sim::{Group, Http, Person, Socket};
+use nexo_sim::{Http, Person, Socket, TestGroup};
 use serde_json::{Value, json};
 
 /// The same choices every time, whatever order they then take.
@@ -21,12 +21,12 @@ impl Dice {
     }
 }
 
-/// What somebody was told.
+/// What one user received.
 pub(crate) struct Diary {
     pub(crate) me: Person,
     /// Client ids and places of what was saved.
     pub(crate) saved: BTreeMap<String, u64>,
-    /// The places of those that were saved through a socket, which hears an ACK of them instead.
+    /// The seqs of messages saved through this socket, which gets ACKs instead of pushes.
     pub(crate) own: BTreeSet<u64>,
     /// Client ids of what was refused.
     pub(crate) refused: BTreeSet<String>,
@@ -36,9 +36,9 @@ pub(crate) struct Diary {
     pub(crate) heard: Vec<Vec<Value>>,
 }
 
-/// Somebody with an open socket.
+/// A user with an open socket.
 pub(crate) struct Live {
-    pub(crate) group: Group,
+    pub(crate) group: TestGroup,
     pub(crate) socket: Socket,
     pub(crate) diary: Diary,
 }
@@ -51,7 +51,7 @@ pub(crate) async fn connect(http: &Http, me: &Person) -> (Socket, Vec<Value>) {
 }
 
 impl Live {
-    pub(crate) async fn new(group: Group, me: Person) -> Self {
+    pub(crate) async fn new(group: TestGroup, me: Person) -> Self {
         let (socket, resent) = connect(&group.http, &me).await;
         let diary = Diary {
             me,
@@ -64,7 +64,7 @@ impl Live {
         Self { group, socket, diary }
     }
 
-    /// Writes down everything that was heard so far.
+    /// Records everything received so far.
     pub(crate) async fn listen(&mut self) {
         self.socket.say(json!({ "type": "PING" })).await;
         let heard = self.socket.until("PONG").await;
@@ -119,7 +119,7 @@ impl Live {
         self.diary.read.extend(found.data().as_array().unwrap().iter().map(seq));
     }
 
-    /// Acknowledges the last message that was heard, if it is still there for them.
+    /// Acknowledges the last message received, if it is still in the user's window.
     async fn acknowledge(&mut self, ack_type: &str) {
         self.listen().await;
         let heard = self.diary.heard.last().unwrap();

@@ -1,18 +1,20 @@
-//! From one store to another.
+//! Copies one store into another.
 
 use tokio::sync::mpsc::Receiver;
 
-use super::{ArchiveError, Export, Import, Item, Lot, Lots, Tally};
+use super::{ArchiveError, Export, Import, Item, ItemBatch, ItemSender, Tally};
 
-/// Copies everything into an empty store, and returns what was given. `seen` hears of every lot.
+/// Copies everything into an empty store, and returns the tally of what was copied. `seen` is
+/// called with every batch.
 pub async fn copy(
     from: &dyn Export,
     to: &dyn Import,
     seen: &mut (dyn FnMut(&[Item]) + Send),
 ) -> Result<Tally, ArchiveError> {
-    let (lots, taken) = Lots::channel();
-    let (exported, filled) = tokio::join!(from.export(lots), fill(to, taken, seen));
-    // If nobody took the lots, their giver only tells of that.
+    let (items, taken) = ItemSender::channel();
+    let (exported, filled) = tokio::join!(from.export(items), fill(to, taken, seen));
+    // If the receiver failed, the exporter only reports that it is gone: the receiver's error comes
+    // first.
     let tally = filled?;
     exported?;
     Ok(tally)
@@ -20,47 +22,47 @@ pub async fn copy(
 
 async fn fill(
     to: &dyn Import,
-    mut lots: Receiver<Lot>,
+    mut items: Receiver<ItemBatch>,
     seen: &mut (dyn FnMut(&[Item]) + Send),
 ) -> Result<Tally, ArchiveError> {
     let mut tally = Tally::default();
     let mut under_way = None;
-    while let Some(lot) = lots.recv().await {
-        tally.add(&lot)?;
-        seen(&lot);
-        // The next one is made ready while the last one is on its way to the disk.
-        if let Some(before) = under_way.replace(to.import(lot)) {
+    while let Some(batch) = items.recv().await {
+        tally.add(&batch)?;
+        seen(&batch);
+        // The next batch is prepared while the last one is being written.
+        if let Some(before) = under_way.replace(to.import(batch)) {
             before.await?;
         }
     }
     if let Some(last) = under_way {
         last.await?;
     }
-    tally.end();
+    tally.finish();
     Ok(tally)
 }
 
-/// Reads everything, and returns what is there. `seen` hears of every lot.
+/// Reads everything, and returns its tally. `seen` is called with every batch.
 pub async fn survey(
     of: &dyn Export,
     seen: &mut (dyn FnMut(&[Item]) + Send),
 ) -> Result<Tally, ArchiveError> {
-    let (lots, taken) = Lots::channel();
-    let (exported, tally) = tokio::join!(of.export(lots), read(taken, seen));
+    let (items, taken) = ItemSender::channel();
+    let (exported, tally) = tokio::join!(of.export(items), read(taken, seen));
     let tally = tally?;
     exported?;
     Ok(tally)
 }
 
 async fn read(
-    mut lots: Receiver<Lot>,
+    mut items: Receiver<ItemBatch>,
     seen: &mut (dyn FnMut(&[Item]) + Send),
 ) -> Result<Tally, ArchiveError> {
     let mut tally = Tally::default();
-    while let Some(lot) = lots.recv().await {
-        tally.add(&lot)?;
-        seen(&lot);
+    while let Some(batch) = items.recv().await {
+        tally.add(&batch)?;
+        seen(&batch);
     }
-    tally.end();
+    tally.finish();
     Ok(tally)
 }

@@ -1,33 +1,34 @@
-//! What was seen of a store: how many of each kind, and what they come to.
+//! The tally of a store: how many items of each kind, and their checksums.
 //!
 //! A conversation has a checksum over its messages and one over its changes, in their order. The
-//! rest comes in an order of the engine's own, so its checksums are added up, which has none. What
-//! goes into them is what the embedded engine would write: it tells everything, and in one way.
+//! other items come in an order that depends on the engine, so their checksums are added up. The
+//! input is what the embedded engine would write: it contains everything, and is the same for every
+//! engine.
 
 use std::collections::HashMap;
 
 use nexo_chat::ids::{ConversationId, Seq};
 
-use super::{ArchiveError, Item, Kind};
+use super::{ArchiveError, Item, ItemKind};
 use crate::embedded::encode_item;
 
 /// Half of a BLAKE3 hash.
 type Checksum = u128;
 
-/// Differences that are told one by one; there may be millions.
-const TOLD_MAX: usize = 10;
+/// Differences that are listed one by one; there may be millions.
+const DIFFERENCES_MAX: usize = 10;
 
-/// What was seen of a store.
+/// Counts and checksums of a store.
 #[derive(Default)]
 pub struct Tally {
-    counts: HashMap<Kind, u64>,
-    sums: HashMap<Kind, Checksum>,
+    counts: HashMap<ItemKind, u64>,
+    sums: HashMap<ItemKind, Checksum>,
     messages: Sequences,
     changes: Sequences,
     bytes: Vec<u8>,
 }
 
-/// Checksums of things that have places.
+/// Checksums of items that have a seq.
 #[derive(Default)]
 struct Sequences {
     done: HashMap<ConversationId, (Seq, Checksum)>,
@@ -35,7 +36,7 @@ struct Sequences {
 }
 
 impl Tally {
-    /// Adds what was seen. What cannot be the whole of a conversation is an error.
+    /// Adds items. A gap in the seqs of a conversation is an error.
     pub(super) fn add(&mut self, items: &[Item]) -> Result<(), ArchiveError> {
         for item in items {
             *self.counts.entry(item.kind()).or_default() += 1;
@@ -58,18 +59,16 @@ impl Tally {
         Ok(())
     }
 
-    /// Nothing more comes.
-    pub(super) fn end(&mut self) {
+    /// Completes the checksums: no more items come.
+    pub(super) fn finish(&mut self) {
         self.messages.close();
         self.changes.close();
     }
 
-    /// How many of a kind there are.
-    pub fn count(&self, kind: Kind) -> u64 {
+    pub fn count(&self, kind: ItemKind) -> u64 {
         self.counts.get(&kind).copied().unwrap_or_default()
     }
 
-    /// How many of everything.
     pub fn total(&self) -> u64 {
         self.counts.values().sum()
     }
@@ -79,10 +78,10 @@ impl Tally {
         self.messages.done.len()
     }
 
-    /// In what another store differs from this one, in words; nothing if it is the same.
+    /// Describes in words how another store differs from this one; empty if it does not.
     pub fn differences(&self, other: &Self) -> Vec<String> {
         let mut found = Vec::new();
-        for kind in Kind::ALL {
+        for kind in ItemKind::ALL {
             let (here, there) = (self.count(kind), other.count(kind));
             if here != there {
                 found.push(format!("{here} {} were given, {there} are there", kind.name()));
@@ -92,11 +91,11 @@ impl Tally {
         }
         let messages = self.messages.differences(&other.messages, "messages");
         let changes = self.changes.differences(&other.changes, "changes");
-        let mut told: Vec<String> = messages.chain(changes).take(TOLD_MAX + 1).collect();
-        if told.len() > TOLD_MAX {
-            told[TOLD_MAX] = "and more conversations".into();
+        let mut listed: Vec<String> = messages.chain(changes).take(DIFFERENCES_MAX + 1).collect();
+        if listed.len() > DIFFERENCES_MAX {
+            listed[DIFFERENCES_MAX] = "and more conversations".into();
         }
-        found.extend(told);
+        found.extend(listed);
         found
     }
 }
@@ -157,7 +156,7 @@ mod tests {
     use super::*;
 
     fn seen(user: &str, at: u64) -> Item {
-        Item::Seen { user: UserId::parse(user).unwrap(), at: Millis(at) }
+        Item::LastSeen { user: UserId::parse(user).unwrap(), at: Millis(at) }
     }
 
     fn said(seq: u64, text: &str) -> Item {
@@ -176,7 +175,7 @@ mod tests {
     fn tally(items: &[Item]) -> Tally {
         let mut tally = Tally::default();
         tally.add(items).unwrap();
-        tally.end();
+        tally.finish();
         tally
     }
 
@@ -192,8 +191,8 @@ mod tests {
     fn every_difference_is_told() {
         let one = tally(&[seen("a", 1), seen("b", 2), said(1, "x"), said(2, "y")]);
         let check = |other: &[Item], expect: &str| {
-            let told = one.differences(&tally(other));
-            assert!(told.iter().any(|told| told.contains(expect)), "{told:?}");
+            let listed = one.differences(&tally(other));
+            assert!(listed.iter().any(|listed| listed.contains(expect)), "{listed:?}");
         };
         check(&[seen("a", 2), seen("b", 1), said(1, "x"), said(2, "y")], "last-seen times");
         check(&[seen("a", 1), said(1, "x"), said(2, "y")], "2 last-seen times were given");

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use nexo_chat::model::{ProfileChange, ResetCode};
 
 use super::Opener;
-use super::given::{NOW, account, login, sign_in, user};
+use super::fixtures::{NOW, account, login, sign_in, user};
 
 pub(super) async fn taken_once(opener: Arc<dyn Opener>) {
     let store = opener.open();
@@ -19,7 +19,7 @@ pub(super) async fn taken_once(opener: Arc<dyn Opener>) {
 
 pub(super) async fn taken_whatever_its_look(opener: Arc<dyn Opener>) {
     let store = opener.open();
-    let holder = async |id: &str| store.holder(&user(id).folded()).await.unwrap();
+    let holder = async |id: &str| store.user_by_folded_id(&user(id).folded()).await.unwrap();
     assert_eq!(holder("Bill0").await, None);
     assert!(store.create_user(account("Bill0")).await.unwrap());
     for alike in ["bill0", "BILL0", "Billo", "B1LLO", "bi11o"] {
@@ -48,7 +48,7 @@ pub(super) async fn one_look_wins(opener: Arc<dyn Opener>) {
         }
     }
     assert_eq!(winners.len(), 1, "{winners:?}");
-    assert_eq!(store.holder(&user("oil").folded()).await.unwrap(), winners.pop());
+    assert_eq!(store.user_by_folded_id(&user("oil").folded()).await.unwrap(), winners.pop());
 }
 
 pub(super) async fn one_wins(opener: Arc<dyn Opener>) {
@@ -139,7 +139,7 @@ pub(super) async fn reset_once(opener: Arc<dyn Opener>) {
     assert_eq!(reset(&alice, 2, NOW, "it was used").await, None);
     assert_eq!(store.reset_code(&alice).await.unwrap(), None);
 
-    // Whoever knows their password needs no code any more.
+    // A user who changed the password needs no code any more.
     assert!(store.put_reset_code(&alice, code(3)).await.unwrap());
     assert_eq!(store.change_password(&alice, 2, "newer".into()).await.unwrap(), Some(3));
     assert_eq!(reset(&alice, 3, NOW, "it is over").await, None);

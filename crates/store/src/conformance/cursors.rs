@@ -5,19 +5,19 @@ use std::sync::Arc;
 use nexo_chat::ids::{ConversationId, Millis, Seq};
 use nexo_chat::invariants;
 use nexo_chat::model::{CursorKind, Cursors, Window};
-use nexo_chat::store::{Moved, Store};
+use nexo_chat::store::{CursorMove, Store};
 
 use super::Opener;
-use super::given::{append, draft, pair, send, send_many, standing, user};
+use super::fixtures::{append, draft, pair, send, send_many, standing, user};
 
 /// Moves bob's cursor in his conversation with alice and checks where it comes to.
 async fn check(store: &Arc<dyn Store>, kind: CursorKind, seq: u64, delivered: u64, read: u64) {
     let conversation = pair("alice", "bob");
     let before = standing(store, "bob", "alice").await;
-    let moved = store.advance(&user("bob"), &conversation, kind, Seq(seq)).await.unwrap();
+    let moved = store.advance_cursor(&user("bob"), &conversation, kind, Seq(seq)).await.unwrap();
     let after = Cursors { delivered: Seq(delivered), read: Seq(read) };
-    assert_eq!(moved, Some(Moved { before: before.cursors, after }), "{kind:?} to {seq}");
-    assert!(invariants::cursors_moved_well(before.cursors, after, before.visible_max()));
+    assert_eq!(moved, Some(CursorMove { before: before.cursors, after }), "{kind:?} to {seq}");
+    assert!(invariants::is_valid_cursor_move(before.cursors, after, before.visible_max()));
     assert_eq!(standing(store, "bob", "alice").await.cursors, after);
 }
 
@@ -39,7 +39,8 @@ pub(super) async fn strangers(opener: Arc<dyn Opener>) {
     send(&store, "alice", "bob", "one").await;
     let (carol, conversation) = (user("carol"), pair("alice", "bob"));
     assert_eq!(store.standing(&carol, &conversation).await.unwrap(), None);
-    let moved = store.advance(&carol, &conversation, CursorKind::Read, Seq(1)).await.unwrap();
+    let moved =
+        store.advance_cursor(&carol, &conversation, CursorKind::Read, Seq(1)).await.unwrap();
     assert_eq!(moved, None);
     assert!(store.standings(&carol, None, 9).await.unwrap().is_empty());
     assert_eq!(store.standing(&carol, &conversation).await.unwrap(), None);

@@ -2,15 +2,17 @@
 
 use std::sync::Arc;
 
+use nexo_chat::event::Event;
 use nexo_chat::ids::{Seq, UserId};
-use nexo_chat::invariants::dense;
-use nexo_chat::membership::{GroupAct, History, Joining};
-use nexo_chat::model::{ChangeKind, CursorKind, Kept};
+use nexo_chat::invariants::is_dense;
+use nexo_chat::membership::{GroupAction, HistoryPolicy, JoinPolicy};
+use nexo_chat::model::{ChangeKind, CursorKind};
 use nexo_chat::store::{Appended, Limit, Order, Store};
 
 use super::Opener;
-use super::given::{
-    Ear, act, all, append, done, group, group_id, group_with, in_group, join, say, to_group, user,
+use super::fixtures::{
+    RecordingListener, act, all, append, done, group, group_id, group_with, in_group, join, say,
+    to_group, user,
 };
 
 async fn say_many(store: &Arc<dyn Store>, from: &str, name: &str, count: u64) {
@@ -36,7 +38,7 @@ pub(super) async fn newcomer(opener: Arc<dyn Opener>) {
 
 pub(super) async fn whole_history(opener: Arc<dyn Opener>) {
     let store = opener.open();
-    group_with(&store, "g", &["olga"], Joining::Open, History::All).await;
+    group_with(&store, "g", &["olga"], JoinPolicy::Open, HistoryPolicy::All).await;
     say_many(&store, "olga", "m", 3).await;
     done(&store, "max", "g", join()).await;
     let max = in_group(&store, "max", "g").await;
@@ -47,15 +49,15 @@ pub(super) async fn former_member(opener: Arc<dyn Opener>) {
     let store = opener.open();
     group(&store, "g", &["olga", "max", "mia"]).await;
     say_many(&store, "olga", "m", 3).await;
-    done(&store, "olga", "g", GroupAct::Kick(user("max"))).await;
-    done(&store, "mia", "g", GroupAct::Leave).await;
+    done(&store, "olga", "g", GroupAction::Kick(user("max"))).await;
+    done(&store, "mia", "g", GroupAction::Leave).await;
     say_many(&store, "olga", "n", 4).await;
     let max = in_group(&store, "max", "g").await;
     assert_eq!((max.visible_max(), max.unread(), max.is_active()), (Seq(3), 3, false));
     assert_eq!(max.visible_change_max(), Seq(2), "the kick is the last they hear of");
     assert_eq!(in_group(&store, "mia", "g").await.visible_change_max(), Seq(3));
     let conversation = group_id("g").conversation();
-    let moved = store.advance(&user("max"), &conversation, CursorKind::Read, Seq(7)).await;
+    let moved = store.advance_cursor(&user("max"), &conversation, CursorKind::Read, Seq(7)).await;
     assert_eq!(moved.unwrap().unwrap().after.read, Seq(3));
     assert_eq!(in_group(&store, "max", "g").await.unread(), 0);
     assert_eq!(store.group_members(&group_id("g"), None, 9).await.unwrap().len(), 1);
@@ -66,7 +68,7 @@ pub(super) async fn again(opener: Arc<dyn Opener>) {
     group(&store, "g", &["olga", "max"]).await;
     say_many(&store, "olga", "m", 2).await;
     say(&store, "max", "g", "own").await;
-    done(&store, "max", "g", GroupAct::Leave).await;
+    done(&store, "max", "g", GroupAction::Leave).await;
     say_many(&store, "olga", "n", 2).await;
     done(&store, "max", "g", join()).await;
     say_many(&store, "olga", "o", 1).await;
@@ -81,9 +83,9 @@ pub(super) async fn dissolved(opener: Arc<dyn Opener>) {
     let store = opener.open();
     group(&store, "g", &["olga", "max", "mia"]).await;
     say_many(&store, "olga", "m", 2).await;
-    done(&store, "mia", "g", GroupAct::Leave).await;
+    done(&store, "mia", "g", GroupAction::Leave).await;
     say_many(&store, "olga", "n", 1).await;
-    let ended = done(&store, "olga", "g", GroupAct::Dismiss).await;
+    let ended = done(&store, "olga", "g", GroupAction::Dismiss).await;
     assert_eq!((ended.group.members, ended.group.profile.name.as_str()), (0, ""));
     for (who, max, changes) in [("olga", 3, 3), ("max", 3, 3), ("mia", 2, 2)] {
         let standing = in_group(&store, who, "g").await;
@@ -109,7 +111,7 @@ pub(super) async fn kick_races(opener: Arc<dyn Opener>) {
         if i == 20 {
             let store = Arc::clone(&store);
             kick = Some(tokio::spawn(async move {
-                act(&store, "olga", "g", GroupAct::Kick(user("max"))).await
+                act(&store, "olga", "g", GroupAction::Kick(user("max"))).await
             }));
         }
     }
@@ -122,13 +124,13 @@ pub(super) async fn kick_races(opener: Arc<dyn Opener>) {
     kick.unwrap().await.unwrap().unwrap().unwrap();
     let max = in_group(&store, "max", "g").await;
     stored.sort_unstable();
-    assert!(dense(stored.iter().copied()), "a refused send takes no place");
+    assert!(is_dense(stored.iter().copied()), "a refused send takes no place");
     assert_eq!(max.window.end.unwrap().seq, Seq(stored.len() as u64), "all of it was before");
     assert_eq!(max.unread(), 0);
 }
 
-/// Whoever looks while they are put out sees either the open window or its end, never what came
-/// after with a window that seems open.
+/// A standing that is read during a kick shows either the open window or its end, never the newer
+/// head with a window that seems open.
 pub(super) async fn kick_and_look(opener: Arc<dyn Opener>) {
     let store = opener.open();
     group(&store, "g", &["olga", "max"]).await;
@@ -150,7 +152,7 @@ pub(super) async fn kick_and_look(opener: Arc<dyn Opener>) {
                 }
             })
         };
-        let kick = act(&store, "olga", "g", GroupAct::Kick(user("max")));
+        let kick = act(&store, "olga", "g", GroupAction::Kick(user("max")));
         let sends: Vec<_> =
             (0..20).map(|i| append_task(&store, "olga", format!("m{round}-{i}"))).collect();
         kick.await.unwrap().unwrap();
@@ -175,8 +177,8 @@ fn append_task(
 
 pub(super) async fn join_races(opener: Arc<dyn Opener>) {
     let store = opener.open();
-    let ear = Arc::new(Ear::default());
-    store.on_commit(Arc::clone(&ear) as _);
+    let listener = Arc::new(RecordingListener::default());
+    store.set_commit_listener(Arc::clone(&listener) as _);
     group(&store, "g", &["olga"]).await;
     let mut tasks = Vec::new();
     for i in 0..60 {
@@ -193,17 +195,17 @@ pub(super) async fn join_races(opener: Arc<dyn Opener>) {
     for task in tasks {
         assert!(matches!(task.await.unwrap(), Appended::Stored(_)));
     }
-    // What was heard before a join is before its window, what was heard after is in it.
+    // Messages received before a join are before its window, those received after it are in it.
     let mut head = Seq(0);
     let mut came: Vec<(UserId, Seq)> = Vec::new();
-    for kept in ear.0.lock().unwrap().iter() {
-        match kept {
-            Kept::Message { message, members, .. } => {
+    for event in listener.0.lock().unwrap().iter() {
+        match event {
+            Event::Message { message, members, .. } => {
                 assert_eq!(message.seq, head.next());
                 assert_eq!(*members as usize, came.len());
                 head = message.seq;
             }
-            Kept::Change { change, .. } => {
+            Event::Change { change, .. } => {
                 let ChangeKind::Joined { users, from } = &change.kind else { panic!("{change:?}") };
                 assert_eq!(*from, head.next());
                 came.push((users[0].clone(), *from));
@@ -222,11 +224,11 @@ pub(super) async fn survives_crash(opener: Arc<dyn Opener>) {
     let store = opener.open();
     group(&store, "g", &["olga", "max", "mia"]).await;
     say_many(&store, "olga", "m", 2).await;
-    done(&store, "olga", "g", GroupAct::Kick(user("max"))).await;
+    done(&store, "olga", "g", GroupAction::Kick(user("max"))).await;
     say(&store, "mia", "g", "last").await;
     done(&store, "zoe", "g", join()).await;
-    done(&store, "olga", "g", GroupAct::Mute(user("mia"), super::given::NOW.plus(5))).await;
-    let made = group_with(&store, "h", &["olga"], Joining::Approval, History::All).await;
+    done(&store, "olga", "g", GroupAction::Mute(user("mia"), super::fixtures::NOW.plus(5))).await;
+    let made = group_with(&store, "h", &["olga"], JoinPolicy::Approval, HistoryPolicy::All).await;
     done(&store, "max", "h", join()).await;
     let mut before = Vec::new();
     for who in ["olga", "max", "mia", "zoe"] {

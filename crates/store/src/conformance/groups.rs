@@ -1,21 +1,23 @@
-//! Groups: made, led and ended, by the real rules inside the atomic act.
+//! Groups: created, changed and ended, by the real rules inside the atomic operation.
 
 use std::sync::Arc;
 
 use nexo_chat::Reason;
+use nexo_chat::event::Event;
 use nexo_chat::ids::{Millis, Seq};
 use nexo_chat::membership::{
-    GroupAct, GroupMember, History, JoinCode, Joining, MemberProfile, MemberProfileChange, Role,
+    GroupAction, GroupMember, HistoryPolicy, JoinCode, JoinPolicy, MemberProfile,
+    MemberProfileChange, Role,
 };
-use nexo_chat::model::{ChangeKind, Content, CursorKind, Cursors, Draft, Kept};
+use nexo_chat::model::{ChangeKind, Content, CursorKind, Cursors, Draft};
 use nexo_chat::policy::recall::may_recall;
 use nexo_chat::rules::{GroupRules, Rules};
-use nexo_chat::store::{Appended, Asker, Limit, Order, RecallFacts};
+use nexo_chat::store::{Actor, Appended, Limit, Order, RecallFacts};
 
 use super::Opener;
-use super::given::{
-    Ear, NOW, act, act_with, all, append, done, draft, group, group_id, group_with, join, say,
-    seqs, to_group, user,
+use super::fixtures::{
+    NOW, RecordingListener, act, act_with, all, append, done, draft, group, group_id, group_with,
+    join, say, seqs, to_group, user,
 };
 
 fn names(members: &[GroupMember]) -> Vec<&str> {
@@ -24,8 +26,8 @@ fn names(members: &[GroupMember]) -> Vec<&str> {
 
 pub(super) async fn begins(opener: Arc<dyn Opener>) {
     let store = opener.open();
-    let ear = Arc::new(Ear::default());
-    store.on_commit(Arc::clone(&ear) as _);
+    let listener = Arc::new(RecordingListener::default());
+    store.set_commit_listener(Arc::clone(&listener) as _);
     let made = group(&store, "g", &["olga", "max", "mia", "max"]).await;
     assert_eq!((made.group.members, &made.group.owner), (3, &user("olga")));
     let stored = store.group(&group_id("g")).await.unwrap().unwrap();
@@ -37,11 +39,11 @@ pub(super) async fn begins(opener: Arc<dyn Opener>) {
     assert_eq!(max.as_ref(), Some(&members[0]));
     assert_eq!(store.group_member(&group_id("g"), &user("zoe")).await.unwrap(), None);
     let users = ["olga", "max", "mia"].map(user).to_vec();
-    let heard = ear.changes();
-    assert_eq!(heard, made.changes);
-    assert_eq!(heard[0].kind, ChangeKind::Joined { users, from: Seq(1) });
-    let again = group_with(&store, "h", &["zoe"], Joining::Invite, History::All).await;
-    assert_eq!((again.group.members, again.group.history), (1, History::All));
+    let received = listener.changes();
+    assert_eq!(received, made.changes);
+    assert_eq!(received[0].kind, ChangeKind::Joined { users, from: Seq(1) });
+    let again = group_with(&store, "h", &["zoe"], JoinPolicy::Invite, HistoryPolicy::All).await;
+    assert_eq!((again.group.members, again.group.history), (1, HistoryPolicy::All));
 }
 
 pub(super) async fn pages(opener: Arc<dyn Opener>) {
@@ -66,8 +68,8 @@ pub(super) async fn cursors(opener: Arc<dyn Opener>) {
         say(&store, "olga", "g", client_id).await;
     }
     let at = group_id("g").conversation();
-    store.advance(&user("max"), &at, CursorKind::Read, Seq(2)).await.unwrap();
-    store.advance(&user("max"), &at, CursorKind::Delivered, Seq(3)).await.unwrap();
+    store.advance_cursor(&user("max"), &at, CursorKind::Read, Seq(2)).await.unwrap();
+    store.advance_cursor(&user("max"), &at, CursorKind::Delivered, Seq(3)).await.unwrap();
     done(&store, "zoe", "g", join()).await;
     let found = async |after: Option<&str>, limit| {
         let after = after.map(user);
@@ -82,17 +84,17 @@ pub(super) async fn cursors(opener: Arc<dyn Opener>) {
     let all = all.map(|(name, after, delivered, read)| (name.to_owned(), after, delivered, read));
     assert_eq!(found(None, 9).await, all);
     assert_eq!(found(Some("max"), 2).await, all[1..3]);
-    done(&store, "mia", "g", GroupAct::Leave).await;
+    done(&store, "mia", "g", GroupAction::Leave).await;
     assert_eq!(found(Some("max"), 1).await, all[2..3]);
     assert_eq!(store.group_cursors(&group_id("h"), None, 9).await.unwrap(), []);
-    done(&store, "olga", "g", GroupAct::Dissolve).await;
+    done(&store, "olga", "g", GroupAction::Dissolve).await;
     assert_eq!(found(None, 9).await, []);
 }
 
 pub(super) async fn profiles(opener: Arc<dyn Opener>) {
     let store = opener.open();
-    let ear = Arc::new(Ear::default());
-    store.on_commit(Arc::clone(&ear) as _);
+    let listener = Arc::new(RecordingListener::default());
+    store.set_commit_listener(Arc::clone(&listener) as _);
     let made = group(&store, "g", &["olga", "max"]).await;
     assert_eq!(made.group.profile.group_type, 7);
     let change = MemberProfileChange {
@@ -100,13 +102,13 @@ pub(super) async fn profiles(opener: Arc<dyn Opener>) {
         extra: Some("{}".into()),
         ..MemberProfileChange::default()
     };
-    let set = done(&store, "max", "g", GroupAct::SetProfile(change.clone())).await;
+    let set = done(&store, "max", "g", GroupAction::SetProfile(change.clone())).await;
     assert_eq!(set.changes[0].kind, ChangeKind::MemberUpdated(change.clone()));
-    assert_eq!(ear.changes()[1..], set.changes[..]);
+    assert_eq!(listener.changes()[1..], set.changes[..]);
     let avatar = MemberProfileChange { avatar: Some("a".into()), ..MemberProfileChange::default() };
-    done(&store, "max", "g", GroupAct::SetProfile(avatar)).await;
-    // What others do to them leaves it as it is.
-    done(&store, "olga", "g", GroupAct::Mute(user("max"), NOW.plus(9))).await;
+    done(&store, "max", "g", GroupAction::SetProfile(avatar)).await;
+    // Changes by others leave the profile as it is.
+    done(&store, "olga", "g", GroupAction::Mute(user("max"), NOW.plus(9))).await;
     let max = store.group_member(&group_id("g"), &user("max")).await.unwrap().unwrap();
     let seen = MemberProfile { nickname: "小明".into(), avatar: "a".into(), extra: "{}".into() };
     assert_eq!((&max.profile, max.muted_until), (&seen, NOW.plus(9)));
@@ -124,22 +126,22 @@ pub(super) async fn codes(opener: Arc<dyn Opener>) {
     let other = JoinCode::random([9; 8]);
     assert_eq!(store.group_by_code(&other).await.unwrap(), None);
     let rules = GroupRules { code_cooldown_ms: 0, ..GroupRules::default() };
-    let reset = |code: &JoinCode| GroupAct::ResetCode(code.clone());
+    let reset = |code: &JoinCode| GroupAction::ResetCode(code.clone());
     let taken = act_with(&store, "olga", "g", reset(&code), rules).await.unwrap();
     assert_eq!(taken, Err(Reason::ServerBusy));
     let new = act_with(&store, "olga", "g", reset(&other), rules).await.unwrap().unwrap();
     assert_eq!(new.group.code, other);
     assert_eq!(store.group_by_code(&code).await.unwrap(), None);
     assert_eq!(store.group_by_code(&other).await.unwrap(), Some(group_id("g")));
-    done(&store, "olga", "g", GroupAct::Dissolve).await;
+    done(&store, "olga", "g", GroupAction::Dissolve).await;
     assert_eq!(store.group_by_code(&other).await.unwrap(), None);
 }
 
 pub(super) async fn wishes(opener: Arc<dyn Opener>) {
     let store = opener.open();
-    let ear = Arc::new(Ear::default());
-    store.on_commit(Arc::clone(&ear) as _);
-    group_with(&store, "g", &["olga"], Joining::Approval, History::Joined).await;
+    let listener = Arc::new(RecordingListener::default());
+    store.set_commit_listener(Arc::clone(&listener) as _);
+    group_with(&store, "g", &["olga"], JoinPolicy::Approval, HistoryPolicy::Joined).await;
     let mut told = Vec::new();
     for who in ["max", "mia", "zoe", "mia"] {
         let asked = done(&store, who, "g", join()).await;
@@ -152,39 +154,44 @@ pub(super) async fn wishes(opener: Arc<dyn Opener>) {
         waiting.iter().map(|it| it.user.as_str()).collect::<Vec<_>>(),
         ["max", "mia", "zoe"]
     );
-    let answer = |who: &str, accept| GroupAct::Answer { user: user(who), accept };
+    let answer = |who: &str, accept| GroupAction::AnswerRequest { user: user(who), accept };
     let accepted = done(&store, "olga", "g", answer("max", true)).await;
     assert_eq!((accepted.joined, &accepted.settled), (vec![user("max")], &waiting[..1].to_vec()));
     let rejected = done(&store, "olga", "g", answer("mia", false)).await;
     assert_eq!((rejected.joined, &rejected.settled), (vec![], &waiting[1..2].to_vec()));
     let again = act(&store, "olga", "g", answer("mia", true)).await.unwrap();
     assert_eq!(again, Err(Reason::JoinRequestNotFound));
-    let heard =
-        ear.0.lock().unwrap().iter().filter(|kept| matches!(kept, Kept::Asked { .. })).count();
-    assert_eq!(heard, 3, "those who decide are told of each wish once");
-    // An invitation settles the wish too.
-    let invited = done(&store, "olga", "g", GroupAct::Invite(vec![user("zoe")])).await;
+    let received = listener
+        .0
+        .lock()
+        .unwrap()
+        .iter()
+        .filter(|event| matches!(event, Event::JoinRequested { .. }))
+        .count();
+    assert_eq!(received, 3, "those who decide are told of each wish once");
+    // An invitation settles the join request too.
+    let invited = done(&store, "olga", "g", GroupAction::Invite(vec![user("zoe")])).await;
     assert_eq!((invited.settled.len(), invited.group.requests), (1, 0));
     assert!(store.join_requests(&group_id("g"), None, 9).await.unwrap().is_empty());
 }
 
 pub(super) async fn refused(opener: Arc<dyn Opener>) {
     let store = opener.open();
-    let ear = Arc::new(Ear::default());
-    store.on_commit(Arc::clone(&ear) as _);
+    let listener = Arc::new(RecordingListener::default());
+    store.set_commit_listener(Arc::clone(&listener) as _);
     let made = group(&store, "g", &["olga", "max", "mia"]).await;
     for (by, what, expect) in [
-        ("max", GroupAct::Kick(user("mia")), Reason::NotGroupAdmin),
-        ("max", GroupAct::SetRole(user("max"), Role::Admin), Reason::NotGroupOwner),
-        ("zoe", GroupAct::Leave, Reason::NotGroupMember),
-        ("max", GroupAct::Dismiss, Reason::NotGroupOwner),
+        ("max", GroupAction::Kick(user("mia")), Reason::NotGroupAdmin),
+        ("max", GroupAction::SetRole(user("max"), Role::Admin), Reason::NotGroupOwner),
+        ("zoe", GroupAction::Leave, Reason::NotGroupMember),
+        ("max", GroupAction::Dismiss, Reason::NotGroupOwner),
     ] {
         assert_eq!(act(&store, by, "g", what).await.unwrap(), Err(expect));
     }
     let unknown = act(&store, "max", "unknown", join()).await.unwrap();
     assert_eq!(unknown, Err(Reason::GroupNotFound));
     assert_eq!(store.group(&group_id("g")).await.unwrap(), Some(made.group));
-    assert_eq!(ear.changes().len(), 1);
+    assert_eq!(listener.changes().len(), 1);
     assert_eq!(store.group(&group_id("unknown")).await.unwrap(), None);
 }
 
@@ -192,10 +199,10 @@ pub(super) async fn without_effect(opener: Arc<dyn Opener>) {
     let store = opener.open();
     let made = group(&store, "g", &["olga", "max"]).await;
     for what in [
-        GroupAct::Invite(vec![user("max")]),
-        GroupAct::SetRole(user("max"), Role::Member),
-        GroupAct::MuteAll(false),
-        GroupAct::Mute(user("max"), Millis(0)),
+        GroupAction::Invite(vec![user("max")]),
+        GroupAction::SetRole(user("max"), Role::Member),
+        GroupAction::MuteAll(false),
+        GroupAction::Mute(user("max"), Millis(0)),
     ] {
         let nothing = done(&store, "olga", "g", what).await;
         assert_eq!((&nothing.group, nothing.changes.len()), (&made.group, 0));
@@ -214,20 +221,20 @@ pub(super) async fn may_speak(opener: Arc<dyn Opener>) {
     say(&store, "max", "g", "1").await;
     check("zoe", "g", "2", Reason::NotGroupMember).await;
     check("max", "unknown", "3", Reason::GroupNotFound).await;
-    done(&store, "olga", "g", GroupAct::Mute(user("max"), NOW.plus(1))).await;
+    done(&store, "olga", "g", GroupAction::Mute(user("max"), NOW.plus(1))).await;
     check("max", "g", "4", Reason::GroupSpeakMuted).await;
-    done(&store, "olga", "g", GroupAct::MuteAll(true)).await;
+    done(&store, "olga", "g", GroupAction::MuteAll(true)).await;
     check("mia", "g", "5", Reason::GroupMuted).await;
     say(&store, "olga", "g", "6").await;
-    done(&store, "olga", "g", GroupAct::MuteAll(false)).await;
+    done(&store, "olga", "g", GroupAction::MuteAll(false)).await;
     let to_all = Content { mentions_all: true, ..Content::text("all") };
     let refused = append(&store, Draft { content: to_all, ..to_group("mia", "g", "7") }).await;
     assert_eq!(refused.unwrap(), Appended::Refused(Reason::NotGroupAdmin));
-    done(&store, "olga", "g", GroupAct::Kick(user("mia"))).await;
+    done(&store, "olga", "g", GroupAction::Kick(user("mia"))).await;
     check("mia", "g", "8", Reason::MemberNotActive).await;
-    let left = act(&store, "mia", "g", GroupAct::Leave).await.unwrap();
+    let left = act(&store, "mia", "g", GroupAction::Leave).await.unwrap();
     assert_eq!(left, Err(Reason::MemberNotActive), "who was in is told so");
-    done(&store, "olga", "g", GroupAct::Dissolve).await;
+    done(&store, "olga", "g", GroupAction::Dissolve).await;
     check("olga", "g", "9", Reason::GroupDissolved).await;
     let conversation = group_id("g").conversation();
     let read = store.messages(&conversation, all(), Limit::of(9), Order::Ascending).await.unwrap();
@@ -237,34 +244,34 @@ pub(super) async fn may_speak(opener: Arc<dyn Opener>) {
 pub(super) async fn mutes_last(opener: Arc<dyn Opener>) {
     let store = opener.open();
     group(&store, "g", &["olga", "max"]).await;
-    done(&store, "olga", "g", GroupAct::Mute(user("max"), NOW.plus(5))).await;
-    for (by, out) in [("max", GroupAct::Leave), ("olga", GroupAct::Kick(user("max")))] {
+    done(&store, "olga", "g", GroupAction::Mute(user("max"), NOW.plus(5))).await;
+    for (by, out) in [("max", GroupAction::Leave), ("olga", GroupAction::Kick(user("max")))] {
         done(&store, by, "g", out).await;
         done(&store, "max", "g", join()).await;
         let refused = append(&store, to_group("max", "g", by)).await.unwrap();
         assert_eq!(refused, Appended::Refused(Reason::GroupSpeakMuted));
     }
-    done(&store, "olga", "g", GroupAct::Mute(user("max"), Millis(0))).await;
+    done(&store, "olga", "g", GroupAction::Mute(user("max"), Millis(0))).await;
     say(&store, "max", "g", "free").await;
-    done(&store, "max", "g", GroupAct::Leave).await;
+    done(&store, "max", "g", GroupAction::Leave).await;
     done(&store, "max", "g", join()).await;
     say(&store, "max", "g", "still free").await;
 }
 
-pub(super) async fn acquainted(opener: Arc<dyn Opener>) {
+pub(super) async fn share_conversation(opener: Arc<dyn Opener>) {
     let store = opener.open();
     group(&store, "g", &["olga", "max", "mia"]).await;
     group(&store, "h", &["olga", "zoe"]).await;
-    super::given::send(&store, "max", "yan", "m").await;
+    super::fixtures::send(&store, "max", "yan", "m").await;
     let check = async |who: &str, expect: [bool; 5]| {
         let others = ["olga", "max", "mia", "zoe", "yan"].map(user).to_vec();
-        assert_eq!(store.acquainted(&user(who), others).await.unwrap(), expect, "{who}");
+        assert_eq!(store.share_conversation(&user(who), others).await.unwrap(), expect, "{who}");
     };
     check("olga", [true, true, true, true, false]).await;
     check("max", [true, true, true, false, true]).await;
     check("zoe", [true, false, false, true, false]).await;
-    done(&store, "olga", "h", GroupAct::Dissolve).await;
-    done(&store, "olga", "g", GroupAct::Kick(user("mia"))).await;
+    done(&store, "olga", "h", GroupAction::Dissolve).await;
+    done(&store, "olga", "g", GroupAction::Kick(user("mia"))).await;
     check("olga", [true, true, false, false, false]).await;
     check("mia", [false, false, true, false, false]).await;
 }
@@ -273,7 +280,7 @@ pub(super) async fn retry_after_kick(opener: Arc<dyn Opener>) {
     let store = opener.open();
     group(&store, "g", &["olga", "max"]).await;
     let said = say(&store, "max", "g", "1").await;
-    done(&store, "olga", "g", GroupAct::Kick(user("max"))).await;
+    done(&store, "olga", "g", GroupAction::Kick(user("max"))).await;
     let retry = append(&store, to_group("max", "g", "1")).await.unwrap();
     assert_eq!(retry, Appended::Duplicate(said));
     let other = append(&store, draft("max", "olga", "1", "other")).await.unwrap();
@@ -283,8 +290,8 @@ pub(super) async fn retry_after_kick(opener: Arc<dyn Opener>) {
 pub(super) async fn two_transfers(opener: Arc<dyn Opener>) {
     let store = opener.open();
     group(&store, "g", &["olga", "max", "mia"]).await;
-    let to_max = act(&store, "olga", "g", GroupAct::Transfer(user("max")));
-    let to_mia = act(&store, "olga", "g", GroupAct::Transfer(user("mia")));
+    let to_max = act(&store, "olga", "g", GroupAction::Transfer(user("max")));
+    let to_mia = act(&store, "olga", "g", GroupAction::Transfer(user("mia")));
     let outcomes = (to_max.await.unwrap().is_ok(), to_mia.await.unwrap());
     assert_eq!(outcomes, (true, Err(Reason::NotGroupOwner)), "the first call wins");
     let group = store.group(&group_id("g")).await.unwrap().unwrap();
@@ -294,15 +301,15 @@ pub(super) async fn two_transfers(opener: Arc<dyn Opener>) {
 pub(super) async fn last_owner(opener: Arc<dyn Opener>) {
     let store = opener.open();
     group(&store, "g", &["olga", "max"]).await;
-    let alone = act(&store, "olga", "g", GroupAct::Leave).await.unwrap();
+    let alone = act(&store, "olga", "g", GroupAction::Leave).await.unwrap();
     assert_eq!(alone, Err(Reason::OwnerMustTransfer));
     // Max becomes the owner while he is leaving: whichever is first, the group keeps an owner.
-    let transfer = act(&store, "olga", "g", GroupAct::Transfer(user("max")));
-    let leave = act(&store, "max", "g", GroupAct::Leave);
+    let transfer = act(&store, "olga", "g", GroupAction::Transfer(user("max")));
+    let leave = act(&store, "max", "g", GroupAction::Leave);
     assert!(transfer.await.unwrap().is_ok());
     assert_eq!(leave.await.unwrap(), Err(Reason::OwnerMustTransfer));
-    let gone = act(&store, "olga", "g", GroupAct::Leave);
-    let back = act(&store, "max", "g", GroupAct::Transfer(user("olga")));
+    let gone = act(&store, "olga", "g", GroupAction::Leave);
+    let back = act(&store, "max", "g", GroupAction::Transfer(user("olga")));
     assert!(gone.await.unwrap().is_ok());
     assert_eq!(back.await.unwrap(), Err(Reason::TargetNotMember));
 }
@@ -328,12 +335,12 @@ pub(super) async fn never_overfull(opener: Arc<dyn Opener>) {
 pub(super) async fn admin_recalls(opener: Arc<dyn Opener>) {
     let store = opener.open();
     group(&store, "g", &["olga", "ada", "max"]).await;
-    done(&store, "olga", "g", GroupAct::SetRole(user("ada"), Role::Admin)).await;
+    done(&store, "olga", "g", GroupAction::SetRole(user("ada"), Role::Admin)).await;
     let (of_max, of_olga) =
         (say(&store, "max", "g", "1").await, say(&store, "olga", "g", "2").await);
     let late = NOW.plus(1_000_000);
     let recall = async |by: &'static str, id| {
-        let asker = Asker { user: user(by), at: late, origin: None };
+        let asker = Actor { user: user(by), at: late, origin: None };
         let may = Box::new(move |facts: RecallFacts<'_>| {
             may_recall(&Rules::default(), &user(by), facts, late)
         });

@@ -1,19 +1,22 @@
-//! What sign-ins promise.
+//! What logins promise.
 
 use std::sync::Arc;
 
 use nexo_chat::ids::{LoginId, Millis, Platform};
 use nexo_chat::model::Login;
-use nexo_chat::store::{Rotated, Store};
+use nexo_chat::store::{Rotation, Store};
 
 use super::Opener;
-use super::given::{NOW, login, sign_in, user};
+use super::fixtures::{NOW, login, sign_in, user};
 
-/// Live sign-ins every engine must be able to keep per user.
+/// Live logins that every engine must be able to store per user.
 const LIVE_MAX: u8 = 64;
 
-async fn rotate(store: &Arc<dyn Store>, old: u8, new: u8) -> Rotated {
-    store.rotate([old; 32], [new; 32], NOW.plus(9_000_000), NOW.plus(1000), 0).await.unwrap()
+async fn rotate(store: &Arc<dyn Store>, old: u8, new: u8) -> Rotation {
+    store
+        .rotate_refresh_token([old; 32], [new; 32], NOW.plus(9_000_000), NOW.plus(1000), 0)
+        .await
+        .unwrap()
 }
 
 async fn remembered(store: &Arc<dyn Store>, n: u8) -> Option<Login> {
@@ -35,8 +38,8 @@ pub(super) async fn forgotten(opener: Arc<dyn Opener>) {
     sign_in(&*store, login("bob", 9)).await;
     store.end_logins(&user("alice"), Box::new(|login| login.id.0[0] == 1)).await.unwrap();
     assert!(remembered(&store, 1).await.unwrap().ended, "remembered until the next sign-in");
-    assert!(matches!(rotate(&store, 2, 20).await, Rotated::Done(_)));
-    // Only the rotated one lives longer than an hour.
+    assert!(matches!(rotate(&store, 2, 20).await, Rotation::Done(_)));
+    // Only the rotated one is valid for longer than an hour.
     let later = NOW.plus(3_600_001);
     let newest = Login { expires_at: later.plus(1000), ..login("alice", 4) };
     assert!(store.create_login(newest, 1, later).await.unwrap().is_some());
@@ -45,7 +48,7 @@ pub(super) async fn forgotten(opener: Arc<dyn Opener>) {
     assert_eq!(remembered(&store, 3).await, None);
     assert!(remembered(&store, 4).await.is_some());
     assert!(remembered(&store, 9).await.is_some(), "others are left alone");
-    assert_eq!(rotate(&store, 3, 30).await, Rotated::Unknown);
+    assert_eq!(rotate(&store, 3, 30).await, Rotation::Unknown);
 }
 
 pub(super) async fn bounded(opener: Arc<dyn Opener>) {
@@ -63,7 +66,7 @@ pub(super) async fn bounded(opener: Arc<dyn Opener>) {
 pub(super) async fn rotation(opener: Arc<dyn Opener>) {
     let store = opener.open();
     sign_in(&*store, login("alice", 1)).await;
-    assert_eq!(rotate(&store, 77, 78).await, Rotated::Unknown);
+    assert_eq!(rotate(&store, 77, 78).await, Rotation::Unknown);
     let expect = Login {
         refresh_hash: [2; 32],
         generation: 1,
@@ -71,20 +74,20 @@ pub(super) async fn rotation(opener: Arc<dyn Opener>) {
         rotated_at: NOW.plus(1000),
         ..login("alice", 1)
     };
-    assert_eq!(rotate(&store, 1, 2).await, Rotated::Done(expect.clone()));
+    assert_eq!(rotate(&store, 1, 2).await, Rotation::Done(expect.clone()));
     assert_eq!(remembered(&store, 1).await, Some(expect));
-    assert!(matches!(rotate(&store, 2, 3).await, Rotated::Done(_)));
+    assert!(matches!(rotate(&store, 2, 3).await, Rotation::Done(_)));
 }
 
 pub(super) async fn reuse(opener: Arc<dyn Opener>) {
     let store = opener.open();
     sign_in(&*store, login("alice", 1)).await;
     rotate(&store, 1, 2).await;
-    let Rotated::Reused(ended) = rotate(&store, 1, 3).await else { panic!("it was used") };
+    let Rotation::Reused(ended) = rotate(&store, 1, 3).await else { panic!("it was used") };
     assert!(ended.ended);
     assert_eq!(remembered(&store, 1).await, Some(ended));
     for hash in [1, 2, 3] {
-        assert_eq!(rotate(&store, hash, 9).await, Rotated::Unknown);
+        assert_eq!(rotate(&store, hash, 9).await, Rotation::Unknown);
     }
 }
 
@@ -92,14 +95,14 @@ pub(super) async fn reuse_at_once(opener: Arc<dyn Opener>) {
     let store = opener.open();
     sign_in(&*store, login("alice", 1)).await;
     let at = |ms, old: u8, new: u8| {
-        store.rotate([old; 32], [new; 32], NOW.plus(9_000_000), NOW.plus(ms), 500)
+        store.rotate_refresh_token([old; 32], [new; 32], NOW.plus(9_000_000), NOW.plus(ms), 500)
     };
-    assert!(matches!(at(1000, 1, 2).await.unwrap(), Rotated::Done(_)));
+    assert!(matches!(at(1000, 1, 2).await.unwrap(), Rotation::Done(_)));
     let now = remembered(&store, 1).await.unwrap();
-    assert_eq!(at(1400, 1, 2).await.unwrap(), Rotated::Again(now), "the same call");
-    assert_eq!(at(1499, 1, 3).await.unwrap(), Rotated::Unknown, "within the grace");
+    assert_eq!(at(1400, 1, 2).await.unwrap(), Rotation::Again(now), "the same call");
+    assert_eq!(at(1499, 1, 3).await.unwrap(), Rotation::Unknown, "within the grace");
     assert!(!remembered(&store, 1).await.unwrap().ended);
-    assert!(matches!(at(1500, 1, 3).await.unwrap(), Rotated::Reused(_)));
+    assert!(matches!(at(1500, 1, 3).await.unwrap(), Rotation::Reused(_)));
 }
 
 pub(super) async fn version(opener: Arc<dyn Opener>) {
@@ -134,7 +137,7 @@ pub(super) async fn parallel_rotations(opener: Arc<dyn Opener>) {
         .collect();
     let mut done = 0;
     for call in calls {
-        done += u32::from(matches!(call.await.unwrap(), Rotated::Done(_)));
+        done += u32::from(matches!(call.await.unwrap(), Rotation::Done(_)));
     }
     assert_eq!(done, 1);
     assert!(remembered(&store, 1).await.unwrap().ended, "the second use ended it");
@@ -143,10 +146,10 @@ pub(super) async fn parallel_rotations(opener: Arc<dyn Opener>) {
 pub(super) async fn expired_and_ended(opener: Arc<dyn Opener>) {
     let store = opener.open();
     sign_in(&*store, Login { expires_at: NOW.plus(1000), ..login("alice", 1) }).await;
-    assert_eq!(rotate(&store, 1, 2).await, Rotated::Unknown, "it expired at this moment");
+    assert_eq!(rotate(&store, 1, 2).await, Rotation::Unknown, "it expired at this moment");
     sign_in(&*store, login("alice", 3)).await;
     store.end_logins(&user("alice"), Box::new(|login| login.id.0[0] == 3)).await.unwrap();
-    assert_eq!(rotate(&store, 3, 4).await, Rotated::Unknown);
+    assert_eq!(rotate(&store, 3, 4).await, Rotation::Unknown);
 }
 
 pub(super) async fn two_back(opener: Arc<dyn Opener>) {
@@ -154,9 +157,9 @@ pub(super) async fn two_back(opener: Arc<dyn Opener>) {
     sign_in(&*store, login("alice", 1)).await;
     rotate(&store, 1, 2).await;
     rotate(&store, 2, 3).await;
-    // Whoever took the first and went on with it is found out when its owner shows it.
-    assert!(matches!(rotate(&store, 1, 9).await, Rotated::Reused(_)));
-    assert_eq!(rotate(&store, 3, 4).await, Rotated::Unknown, "nobody goes on");
+    // The theft of the first token is detected when its owner presents it.
+    assert!(matches!(rotate(&store, 1, 9).await, Rotation::Reused(_)));
+    assert_eq!(rotate(&store, 3, 4).await, Rotation::Unknown, "nobody goes on");
 }
 
 pub(super) async fn picked(opener: Arc<dyn Opener>) {

@@ -1,8 +1,8 @@
 //! The contract as named cases. A case gets an empty store and panics if a promise is broken.
 //!
-//! In reading order: [`CASES`] lists everything; `given` builds people and drafts; then the cases
-//! by subject: `sending`, `listening`, `recalling`, `reading`, `cursors`, `marks`, `groups`,
-//! `group_windows`, `accounts`, `logins`, `lasting`.
+//! In reading order: [`CASES`] lists everything; `fixtures` builds users and drafts; then the cases
+//! by subject: `sending`, `commit_listener`, `recall`, `reading`, `cursors`, `marks`, `groups`,
+//! `group_windows`, `accounts`, `logins`, `durability`.
 
 #![allow(
     clippy::unwrap_used,
@@ -10,16 +10,16 @@
 )]
 
 mod accounts;
+mod commit_listener;
 mod cursors;
-mod given;
+mod durability;
+mod fixtures;
 mod group_windows;
 mod groups;
-mod lasting;
-mod listening;
 mod logins;
 mod marks;
 mod reading;
-mod recalling;
+mod recall;
 mod sending;
 
 use std::sync::Arc;
@@ -29,11 +29,12 @@ use nexo_chat::store::Store;
 
 /// How a case opens the engine under test.
 pub trait Opener: Send + Sync {
-    /// The first call gives an empty store, later calls what the ones before kept. The store opened
-    /// before must be closed first.
+    /// The first call opens an empty store, later calls what the ones before stored. The store
+    /// opened before must be closed first.
     fn open(&self) -> Arc<dyn Store>;
 
-    /// What a machine would find if it died now, while the store opened before is still open.
+    /// Opens what would be on disk if the machine died now, while the store opened before is still
+    /// open.
     fn open_after_crash(&self) -> Arc<dyn Store>;
 }
 
@@ -44,7 +45,7 @@ pub struct Case {
     pub name: &'static str,
     /// Whether it is about what is there after a restart.
     pub needs_reopen: bool,
-    /// Tries it; panics if it is broken.
+    /// Checks it; panics if it is broken.
     pub run: fn(Arc<dyn Opener>) -> Boxed<'static, ()>,
 }
 
@@ -73,14 +74,18 @@ pub const CASES: &[Case] = &[
     case("a_run_is_appended_in_order", |o| Box::pin(sending::run_in_order(o))),
     case("a_run_refuses_only_what_is_wrong", |o| Box::pin(sending::run_refuses(o))),
     case("a_dropped_append_is_still_stored", |o| Box::pin(sending::dropped_append(o))),
-    case("commits_are_heard_once_and_in_order", |o| Box::pin(listening::once_and_in_order(o))),
-    case("commits_are_heard_before_the_answer", |o| Box::pin(listening::before_the_answer(o))),
-    case("duplicates_are_not_heard", |o| Box::pin(listening::duplicates_are_not_heard(o))),
-    case("a_recall_takes_the_content_away", |o| Box::pin(recalling::content_is_gone(o))),
-    case("changes_are_dense_and_heard", |o| Box::pin(recalling::dense_and_heard(o))),
-    case("a_repeated_recall_is_no_second_change", |o| Box::pin(recalling::repeated(o))),
-    case("a_refused_recall_changes_nothing", |o| Box::pin(recalling::refused(o))),
-    case("a_recall_may_follow_its_send_at_once", |o| Box::pin(recalling::right_after_the_send(o))),
+    case("commits_are_heard_once_and_in_order", |o| {
+        Box::pin(commit_listener::once_and_in_order(o))
+    }),
+    case("commits_are_heard_before_the_answer", |o| {
+        Box::pin(commit_listener::before_the_answer(o))
+    }),
+    case("duplicates_are_not_heard", |o| Box::pin(commit_listener::duplicates_are_not_heard(o))),
+    case("a_recall_takes_the_content_away", |o| Box::pin(recall::content_is_gone(o))),
+    case("changes_are_dense_and_heard", |o| Box::pin(recall::dense_and_heard(o))),
+    case("a_repeated_recall_is_no_second_change", |o| Box::pin(recall::repeated(o))),
+    case("a_refused_recall_changes_nothing", |o| Box::pin(recall::refused(o))),
+    case("a_recall_may_follow_its_send_at_once", |o| Box::pin(recall::right_after_the_send(o))),
     case("a_message_is_found_by_its_id", |o| Box::pin(reading::found_by_id(o))),
     case("ranges_are_read_in_both_orders", |o| Box::pin(reading::both_orders(o))),
     case("ranges_keep_to_their_limit", |o| Box::pin(reading::limits(o))),
@@ -102,6 +107,13 @@ pub const CASES: &[Case] = &[
     case("quiet_messages_are_counted_in_any_range", |o| Box::pin(marks::quiet_ranges(o))),
     case("a_message_finds_those_it_speaks_to", |o| Box::pin(marks::mentions(o))),
     case("settings_change_in_what_is_named", |o| Box::pin(marks::settings(o))),
+    case("settings_before_the_first_message_stay", |o| {
+        Box::pin(marks::settings_before_first_message(o))
+    }),
+    case("settings_before_the_first_message_are_only_ones_own", |o| {
+        Box::pin(marks::settings_are_ones_own(o))
+    }),
+    case("settings_and_the_first_message_may_race", |o| Box::pin(marks::settings_race(o))),
     case("somebody_was_last_seen", |o| Box::pin(marks::last_seen(o))),
     case("a_group_begins_with_its_people", |o| Box::pin(groups::begins(o))),
     case("members_come_in_pages_by_id", |o| Box::pin(groups::pages(o))),
@@ -113,7 +125,9 @@ pub const CASES: &[Case] = &[
     case("an_act_without_effect_writes_nothing", |o| Box::pin(groups::without_effect(o))),
     case("only_who_may_speak_is_stored", |o| Box::pin(groups::may_speak(o))),
     case("a_mute_outlasts_leaving", |o| Box::pin(groups::mutes_last(o))),
-    case("people_know_whom_they_share_a_conversation_with", |o| Box::pin(groups::acquainted(o))),
+    case("people_know_whom_they_share_a_conversation_with", |o| {
+        Box::pin(groups::share_conversation(o))
+    }),
     case("a_retry_after_a_kick_is_a_duplicate", |o| Box::pin(groups::retry_after_kick(o))),
     case("of_two_transfers_one_wins", |o| Box::pin(groups::two_transfers(o))),
     case("the_owner_cannot_leave_even_at_once", |o| Box::pin(groups::last_owner(o))),
@@ -147,36 +161,39 @@ pub const CASES: &[Case] = &[
     case("expired_and_ended_tokens_are_unknown", |o| Box::pin(logins::expired_and_ended(o))),
     case("any_used_token_ends_the_sign_in", |o| Box::pin(logins::two_back(o))),
     case("end_logins_ends_what_is_picked", |o| Box::pin(logins::picked(o))),
-    case("a_closed_store_takes_nothing", |o| Box::pin(lasting::closed_takes_nothing(o))),
-    case("closing_twice_is_fine", |o| Box::pin(lasting::closing_twice(o))),
-    lasting("acked_survives_reopen", |o| Box::pin(lasting::survives_reopen(o))),
-    lasting("acked_survives_a_crash", |o| Box::pin(lasting::survives_crash(o))),
+    case("a_closed_store_takes_nothing", |o| Box::pin(durability::closed_takes_nothing(o))),
+    case("closing_twice_is_fine", |o| Box::pin(durability::closing_twice(o))),
+    lasting("acked_survives_reopen", |o| Box::pin(durability::survives_reopen(o))),
+    lasting("acked_survives_a_crash", |o| Box::pin(durability::survives_crash(o))),
     lasting("same_client_id_after_reopen_returns_first_seq", |o| {
-        Box::pin(lasting::same_client_id(o))
+        Box::pin(durability::same_client_id(o))
     }),
-    lasting("seqs_go_on_after_reopen", |o| Box::pin(lasting::seqs_go_on(o))),
-    lasting("cursors_survive_reopen", |o| Box::pin(lasting::cursors_survive(o))),
+    lasting("seqs_go_on_after_reopen", |o| Box::pin(durability::seqs_go_on(o))),
+    lasting("cursors_survive_reopen", |o| Box::pin(durability::cursors_survive(o))),
     lasting("own_messages_never_count_as_unread_after_a_crash", |o| {
-        Box::pin(lasting::own_messages_after_crash(o))
+        Box::pin(durability::own_messages_after_crash(o))
     }),
-    lasting("a_second_crash_forgets_nothing", |o| Box::pin(lasting::second_crash(o))),
-    lasting("recalls_survive_a_crash", |o| Box::pin(recalling::survives_crash(o))),
+    lasting("a_second_crash_forgets_nothing", |o| Box::pin(durability::second_crash(o))),
+    lasting("recalls_survive_a_crash", |o| Box::pin(recall::survives_crash(o))),
     lasting("groups_survive_a_crash", |o| Box::pin(group_windows::survives_crash(o))),
     lasting("marks_survive_a_crash", |o| Box::pin(marks::survive_crash(o))),
-    lasting("accounts_survive_a_crash", |o| Box::pin(lasting::accounts_survive(o))),
+    lasting("settings_before_the_first_message_survive_a_crash", |o| {
+        Box::pin(marks::settings_before_first_message_survive(o))
+    }),
+    lasting("accounts_survive_a_crash", |o| Box::pin(durability::accounts_survive(o))),
     lasting("reset_codes_survive_a_crash", |o| Box::pin(accounts::resets_survive(o))),
-    lasting("ended_sign_ins_stay_ended", |o| Box::pin(lasting::ended_stay_ended(o))),
+    lasting("ended_sign_ins_stay_ended", |o| Box::pin(durability::ended_stay_ended(o))),
 ];
 
 /// Cases that run at the same time: they wait for the disk more than they work.
 const AT_ONCE: usize = 4;
 
 /// Runs cases, each on its own opener, and returns the names of those that failed. A case that
-/// hangs fails after a minute. `starting` hears each name first.
+/// hangs fails after a minute. `starting` is called with each name first.
 ///
 /// # Panics
 ///
-/// If there is no runtime to be had.
+/// If no runtime can be created.
 pub fn run(
     cases: &[Case],
     opener: impl Fn() -> Arc<dyn Opener>,
@@ -194,7 +211,7 @@ pub fn run(
             .iter()
             .map(|case| {
                 starting(case.name);
-                // A task of its own, so that a panic is this case's alone.
+                // A task of its own, so that a panic fails this case alone.
                 let task = (case.run)(opener());
                 (case.name, runtime.spawn(async move { tokio::time::timeout(minute, task).await }))
             })

@@ -6,7 +6,7 @@ use nexo_chat::ids::{ConversationId, MessageId, Seq};
 use nexo_chat::store::{Limit, Order, Store};
 
 use super::Opener;
-use super::given::{all, group, pair, say, send, send_many, seqs};
+use super::fixtures::{all, group, pair, say, send, send_many, seqs};
 
 async fn check(
     store: &Arc<dyn Store>,

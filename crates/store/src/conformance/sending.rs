@@ -10,7 +10,7 @@ use nexo_chat::policy::send::Permit;
 use nexo_chat::store::{Appended, Limit, Order};
 
 use super::Opener;
-use super::given::{all, append, draft, pair, send, send_many, seqs, user};
+use super::fixtures::{all, append, draft, pair, send, send_many, seqs, user};
 
 pub(super) async fn seqs_are_dense(opener: Arc<dyn Opener>) {
     let store = opener.open();
@@ -22,7 +22,7 @@ pub(super) async fn seqs_are_dense(opener: Arc<dyn Opener>) {
         .messages(&pair("alice", "bob"), all(), Limit::of(100), Order::Ascending)
         .await
         .unwrap();
-    assert!(invariants::dense(read.iter().map(|message| message.seq)));
+    assert!(invariants::is_dense(read.iter().map(|message| message.seq)));
 }
 
 pub(super) async fn is_what_was_sent(opener: Arc<dyn Opener>) {
@@ -119,7 +119,7 @@ pub(super) async fn calls_in_order(opener: Arc<dyn Opener>) {
         store.append(Permit::for_tests(), draft)
     };
     let mut answers: Vec<_> = (1..=200).map(call).collect();
-    // Awaiting them backwards must not matter: the place was taken by the call.
+    // Awaiting them backwards must not matter: the call decided the order.
     answers.reverse();
     for (answer, seq) in answers.into_iter().zip((1..=200).rev()) {
         let Appended::Stored(message) = answer.await.unwrap() else { panic!("all are new") };
@@ -144,7 +144,7 @@ pub(super) async fn parallel_sends_are_dense(opener: Arc<dyn Opener>) {
         .await
         .unwrap();
     assert_eq!(read.len(), 200);
-    assert!(invariants::dense(read.iter().map(|message| message.seq)));
+    assert!(invariants::is_dense(read.iter().map(|message| message.seq)));
 }
 
 pub(super) async fn parallel_sends_of_one_client_id(opener: Arc<dyn Opener>) {

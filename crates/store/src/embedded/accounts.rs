@@ -1,133 +1,190 @@
-//! Accounts: changed by the committer, read through a cache, since every send asks for one.
+//! Accounts: changed by the committer, read through a cache, since every send reads one.
 
 use std::sync::Arc;
 
-use nexo_chat::ids::{Millis, UserId};
+use nexo_chat::ids::{FoldedId, Millis, UserId};
 use nexo_chat::model::{ProfileChange, ResetCode, User};
+use nexo_chat::store::{AccountStore, StoreFuture};
 
 use super::core::Core;
-use super::keys::{self, Space};
+use super::keys::Keyspace;
 use super::pending::Pending;
-use super::poison::Fault;
-use super::record::{self, ResetRecord, UserRecord};
-use super::{folded, logins};
+use super::poison::EngineFault;
+use super::record::{ResetRecord, UserRecord};
+use super::{CHANGE_BYTES, Embedded, folded_ids, keys, logins, record};
 
-/// The account, if there is one.
-pub(crate) fn get(core: &Core, id: &UserId) -> Result<Option<Arc<User>>, Fault> {
+impl AccountStore for Embedded {
+    fn record_seen(&self, user: &UserId, at: Millis) -> StoreFuture<'_, ()> {
+        let user = user.clone();
+        self.submit(CHANGE_BYTES, move |pending| {
+            pending.set(Keyspace::LastSeen, keys::user(&user), &at.0)
+        })
+    }
+
+    fn last_seen(&self, user: &UserId) -> StoreFuture<'_, Option<Millis>> {
+        self.read_now(|core| find_last_seen(core, user))
+    }
+
+    fn create_user(&self, user: User) -> StoreFuture<'_, bool> {
+        self.submit(CHANGE_BYTES, |pending| create_user(pending, user))
+    }
+
+    fn user_by_folded_id<'a>(&'a self, folded: &'a FoldedId) -> StoreFuture<'a, Option<UserId>> {
+        self.read_now(|core| folded_ids::holder(core, folded))
+    }
+
+    fn user(&self, id: &UserId) -> StoreFuture<'_, Option<Arc<User>>> {
+        self.read_now(|core| find_user(core, id))
+    }
+
+    fn update_profile(
+        &self,
+        id: &UserId,
+        change: ProfileChange,
+        at: Millis,
+    ) -> StoreFuture<'_, Option<Arc<User>>> {
+        let id = id.clone();
+        self.submit(CHANGE_BYTES, move |pending| {
+            let Some(mut user) = current_user(pending, &id)? else { return Ok(None) };
+            user.update(change, at);
+            put_user(pending, user).map(Some)
+        })
+    }
+
+    fn change_password(
+        &self,
+        id: &UserId,
+        session_version: u64,
+        hash: String,
+    ) -> StoreFuture<'_, Option<u64>> {
+        let id = id.clone();
+        self.submit(CHANGE_BYTES, move |pending| {
+            change_password(pending, &id, session_version, hash)
+        })
+    }
+
+    fn put_reset_code(&self, id: &UserId, code: ResetCode) -> StoreFuture<'_, bool> {
+        let id = id.clone();
+        self.submit(CHANGE_BYTES, move |pending| put_reset_code(pending, &id, code))
+    }
+
+    fn reset_code(&self, id: &UserId) -> StoreFuture<'_, Option<ResetCode>> {
+        self.read_now(|core| find_reset_code(core, id))
+    }
+
+    fn reset_password(
+        &self,
+        id: &UserId,
+        code_hash: [u8; 32],
+        now: Millis,
+        hash: String,
+    ) -> StoreFuture<'_, Option<u64>> {
+        let id = id.clone();
+        self.submit(CHANGE_BYTES, move |pending| reset_password(pending, &id, code_hash, now, hash))
+    }
+}
+
+fn find_user(core: &Core, id: &UserId) -> Result<Option<Arc<User>>, EngineFault> {
     core.users.get(id, || {
         let key = keys::user(id);
-        let Some(bytes) = core.engine.get(Space::Users, &key)? else { return Ok(None) };
-        let record: UserRecord<'_> = record::decode(Space::Users, &key, &bytes)?;
+        let Some(bytes) = core.engine.get(Keyspace::Users, &key)? else { return Ok(None) };
+        let record: UserRecord<'_> = record::decode(Keyspace::Users, &key, &bytes)?;
         Ok(Some(record.user(id)))
     })
 }
 
-/// Notes that a user was seen.
-pub(crate) fn seen(pending: &mut Pending<'_>, id: &UserId, at: Millis) -> Result<(), Fault> {
-    pending.set(Space::Seen, keys::user(id), &at.0)
-}
-
-/// When a user was last seen.
-pub(crate) fn last_seen(core: &Core, id: &UserId) -> Result<Option<Millis>, Fault> {
+fn find_last_seen(core: &Core, id: &UserId) -> Result<Option<Millis>, EngineFault> {
     let key = keys::user(id);
-    let Some(bytes) = core.engine.get(Space::Seen, &key)? else { return Ok(None) };
-    Ok(Some(Millis(record::decode(Space::Seen, &key, &bytes)?)))
+    let Some(bytes) = core.engine.get(Keyspace::LastSeen, &key)? else { return Ok(None) };
+    Ok(Some(Millis(record::decode(Keyspace::LastSeen, &key, &bytes)?)))
 }
 
-/// Creates an account; `false` if the id is taken, or one that looks like it.
-pub(crate) fn create(pending: &mut Pending<'_>, user: User) -> Result<bool, Fault> {
-    if folded::current(pending, &user.id.folded())?.is_some() {
+fn find_reset_code(core: &Core, id: &UserId) -> Result<Option<ResetCode>, EngineFault> {
+    let key = keys::user(id);
+    let Some(bytes) = core.engine.get(Keyspace::ResetCodes, &key)? else { return Ok(None) };
+    let record: ResetRecord = record::decode(Keyspace::ResetCodes, &key, &bytes)?;
+    Ok(Some(record.into()))
+}
+
+/// Creates an account; `false` if the id is taken, or one that folds to the same.
+fn create_user(pending: &mut Pending<'_>, user: User) -> Result<bool, EngineFault> {
+    if folded_ids::current(pending, &user.id.folded())?.is_some() {
         return Ok(false);
     }
-    folded::hold(pending, &user.id)?;
-    put(pending, user)?;
+    folded_ids::put(pending, &user.id)?;
+    put_user(pending, user)?;
     Ok(true)
 }
 
-/// Changes a profile.
-pub(crate) fn update_profile(
-    pending: &mut Pending<'_>,
-    id: &UserId,
-    change: ProfileChange,
-    at: Millis,
-) -> Result<Option<Arc<User>>, Fault> {
-    let Some(mut user) = current(pending, id)? else { return Ok(None) };
-    user.update(change, at);
-    put(pending, user).map(Some)
-}
-
-/// Replaces the password, raises the session version and ends all sign-ins.
-pub(crate) fn change_password(
+fn change_password(
     pending: &mut Pending<'_>,
     id: &UserId,
     session_version: u64,
     hash: String,
-) -> Result<Option<u64>, Fault> {
-    let user = current(pending, id)?.filter(|user| user.session_version == session_version);
+) -> Result<Option<u64>, EngineFault> {
+    let user = current_user(pending, id)?.filter(|user| user.session_version == session_version);
     let Some(user) = user else { return Ok(None) };
     set_password(pending, user, hash).map(Some)
 }
 
-fn set_password(pending: &mut Pending<'_>, mut user: User, hash: String) -> Result<u64, Fault> {
-    user.password_hash = hash;
-    user.session_version += 1;
-    let (id, version) = (user.id.clone(), user.session_version);
-    put(pending, user)?;
-    if pending.get(Space::Resets, &keys::user(&id))?.is_some() {
-        pending.delete(Space::Resets, keys::user(&id));
-    }
-    logins::end(pending, &id, &|_| true)?;
-    Ok(version)
-}
-
-/// Keeps a one-time code; `false` without such a user.
-pub(crate) fn put_reset(
+fn put_reset_code(
     pending: &mut Pending<'_>,
     id: &UserId,
     code: ResetCode,
-) -> Result<bool, Fault> {
-    if current(pending, id)?.is_none() {
+) -> Result<bool, EngineFault> {
+    if current_user(pending, id)?.is_none() {
         return Ok(false);
     }
-    pending.set(Space::Resets, keys::user(id), &ResetRecord::from(code))?;
+    pending.set(Keyspace::ResetCodes, keys::user(id), &ResetRecord::from(code))?;
     Ok(true)
 }
 
-/// The one-time code of a user.
-pub(crate) fn reset(core: &Core, id: &UserId) -> Result<Option<ResetCode>, Fault> {
-    let key = keys::user(id);
-    let Some(bytes) = core.engine.get(Space::Resets, &key)? else { return Ok(None) };
-    let record: ResetRecord = record::decode(Space::Resets, &key, &bytes)?;
-    Ok(Some(record.into()))
-}
-
-/// Replaces the password by a one-time code.
-pub(crate) fn reset_password(
+fn reset_password(
     pending: &mut Pending<'_>,
     id: &UserId,
     code_hash: [u8; 32],
     now: Millis,
     hash: String,
-) -> Result<Option<u64>, Fault> {
+) -> Result<Option<u64>, EngineFault> {
     let key = keys::user(id);
-    let Some(bytes) = pending.get(Space::Resets, &key)? else { return Ok(None) };
-    let record: ResetRecord = record::decode(Space::Resets, &key, &bytes)?;
-    let user = current(pending, id)?.filter(|_| ResetCode::from(record).is(code_hash, now));
+    let Some(bytes) = pending.get(Keyspace::ResetCodes, &key)? else { return Ok(None) };
+    let record: ResetRecord = record::decode(Keyspace::ResetCodes, &key, &bytes)?;
+    let user =
+        current_user(pending, id)?.filter(|_| ResetCode::from(record).matches(code_hash, now));
     let Some(user) = user else { return Ok(None) };
     set_password(pending, user, hash).map(Some)
 }
 
-/// The account as it will be after the batch.
-pub(crate) fn current(pending: &mut Pending<'_>, id: &UserId) -> Result<Option<User>, Fault> {
-    if let Some(user) = pending.decided().users.get(id) {
-        return Ok(Some(User::clone(user)));
+fn set_password(
+    pending: &mut Pending<'_>,
+    mut user: User,
+    hash: String,
+) -> Result<u64, EngineFault> {
+    user.password_hash = hash;
+    user.session_version += 1;
+    let (id, version) = (user.id.clone(), user.session_version);
+    put_user(pending, user)?;
+    if pending.get(Keyspace::ResetCodes, &keys::user(&id))?.is_some() {
+        pending.delete(Keyspace::ResetCodes, keys::user(&id));
     }
-    Ok(get(pending.core, id)?.map(|user| User::clone(&user)))
+    logins::end_logins(pending, &id, &|_| true)?;
+    Ok(version)
 }
 
-fn put(pending: &mut Pending<'_>, user: User) -> Result<Arc<User>, Fault> {
-    pending.set(Space::Users, keys::user(&user.id), &UserRecord::from(&user))?;
+/// Returns the account as it will be after the batch.
+pub(crate) fn current_user(
+    pending: &mut Pending<'_>,
+    id: &UserId,
+) -> Result<Option<User>, EngineFault> {
+    if let Some(user) = pending.effects().users.get(id) {
+        return Ok(Some(User::clone(user)));
+    }
+    Ok(find_user(pending.core, id)?.map(|user| User::clone(&user)))
+}
+
+fn put_user(pending: &mut Pending<'_>, user: User) -> Result<Arc<User>, EngineFault> {
+    pending.set(Keyspace::Users, keys::user(&user.id), &UserRecord::from(&user))?;
     let user = Arc::new(user);
-    pending.decided().users.insert(user.id.clone(), Arc::clone(&user));
+    pending.effects().users.insert(user.id.clone(), Arc::clone(&user));
     Ok(user)
 }

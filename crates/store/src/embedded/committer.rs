@@ -1,4 +1,4 @@
-//! The single committer: takes everything that waits, decides it in order, syncs once.
+//! The committer thread: takes all waiting writes, decides them in order, syncs once.
 
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -7,81 +7,77 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender};
 use std::time::{Duration, Instant};
 
-use nexo_chat::model::Kept;
+use nexo_chat::event::Event;
 
-use super::batch::Batch;
 use super::core::Core;
-use super::cursors::{MemberChange, Place};
 use super::log::Log;
+use super::maintenance::SealedMemtables;
+use super::members::MemberChange;
 use super::open::SEALED_MAX;
-use super::pending::{Decided, Pending};
-use super::poison::Fault;
-use super::upkeep::Sealed;
+use super::pending::{BatchEffects, Pending};
+use super::poison::EngineFault;
+use super::sweep::CursorSweep;
+use crate::member_key::MemberKey;
 
-/// Gives a decision to whoever waits for it. Dropped instead if it did not become durable.
-pub(crate) type Answer = Box<dyn FnOnce() + Send>;
+/// Sends the result of a write to the caller that waits for it. Dropped instead if the write did
+/// not become durable.
+pub(crate) type Completion = Box<dyn FnOnce() + Send>;
 
 /// Decides one write, in its turn.
-pub(crate) type Act = Box<dyn FnOnce(&mut Pending<'_>) -> Result<Answer, Fault> + Send>;
+pub(crate) type Decide =
+    Box<dyn FnOnce(&mut Pending<'_>) -> Result<Completion, EngineFault> + Send>;
 
-/// What the committer is asked.
-pub(crate) enum Work {
+pub(crate) enum CommitRequest {
     /// A write, and about how many bytes it takes.
-    Act(Act, usize),
-    /// The end: everything before it is done, nothing after.
-    Close(Answer),
+    Write(Decide, usize),
+    /// Ends the committer: everything before it is done, nothing after.
+    Close(Completion),
 }
 
-/// A durable batch, to be announced and answered.
-pub(crate) struct Finished {
-    pub(crate) kept: Vec<Kept>,
-    pub(crate) answers: Vec<Answer>,
+/// A durable batch, to be announced and completed.
+pub(crate) struct DurableBatch {
+    pub(crate) events: Vec<Event>,
+    pub(crate) completions: Vec<Completion>,
 }
 
-const BATCH_ACTS_MAX: usize = 4096;
+const BATCH_WRITES_MAX: usize = 4096;
 const BATCH_BYTES_MAX: usize = 8 << 20;
-/// Cursors written in a row while others wait.
-const LOT: usize = 64;
-/// Every start leaves a segment of the log, however little is in it; at most so many.
+/// Cursors written in a row while other writes wait.
+const SWEEP_STEP: usize = 64;
+/// Every start leaves a segment of the log, however little is in it; beyond so many, the memtables
+/// are sealed at start, so that the old segments can go.
 const SEGMENTS_MAX: usize = 4;
 
-/// How often the committer looks whether the writer has caught up.
-const WRITER_PAUSE: Duration = Duration::from_millis(2);
-/// How long nothing is sealed after there was no room.
+/// How often the committer checks whether the flusher has caught up.
+const FLUSH_POLL: Duration = Duration::from_millis(2);
+/// How long sealing is not retried after the disk was full.
 const NO_ROOM_PAUSE: Duration = Duration::from_secs(1);
 
-/// The committer's own state; it lives on its thread.
+/// The state of the committer; it lives on its thread.
 pub(crate) struct Committer {
     pub(crate) core: Arc<Core>,
-    pub(crate) queue: Receiver<Work>,
-    pub(crate) finished: SyncSender<Finished>,
+    pub(crate) queue: Receiver<CommitRequest>,
+    pub(crate) durable: SyncSender<DurableBatch>,
     pub(crate) log: Log,
-    /// What is to be written out.
-    pub(crate) sealed: SyncSender<Sealed>,
-    /// How much is collected before it is written out.
+    /// To the flusher.
+    pub(crate) sealed: SyncSender<SealedMemtables>,
+    /// The memtables are sealed when they reach this size.
     pub(crate) memtable_bytes: u64,
     /// Segments of the log left by earlier runs.
     pub(crate) segments: usize,
     pub(crate) cursors_every: Duration,
-    /// Cursors that are being written, if any are.
-    pub(crate) sweep: Option<Sweep>,
-    /// Nothing is sealed before, since there was no room a moment ago.
+    /// The cursor sweep that is under way.
+    pub(crate) sweep: Option<CursorSweep>,
+    /// Sealing is not retried before this time, since the disk was full.
     pub(crate) seal_after: Instant,
 }
 
-/// The places whose cursors had moved when the log was that long. They are written a few at a time,
-/// between the batches: nobody's answer waits for all of them.
-pub(crate) struct Sweep {
-    places: Vec<Place>,
-    up_to: u64,
-}
-
 impl Committer {
-    /// Works until it is closed or nobody is left to ask.
+    /// Runs until it is closed or the store is dropped.
     pub(crate) fn run(mut self) {
         let mut cursors_due = Instant::now() + self.cursors_every;
         if self.segments > SEGMENTS_MAX {
-            self.guarded(Self::seal);
+            self.poison_on_failure(Self::seal);
         }
         loop {
             let wait = match self.sweep {
@@ -91,262 +87,225 @@ impl Committer {
             let closing = match self.queue.recv_timeout(wait) {
                 Ok(first) => self.batch_from(first),
                 Err(RecvTimeoutError::Timeout) => None,
-                Err(RecvTimeoutError::Disconnected) => Some(Box::new(|| {}) as Answer),
+                Err(RecvTimeoutError::Disconnected) => Some(Box::new(|| {}) as Completion),
             };
-            if let Some(answer) = closing {
-                return self.close(answer);
+            if let Some(completion) = closing {
+                return self.close(completion);
             }
             if self.sweep.is_some() {
-                self.guarded(|it| it.write_cursors(LOT));
+                self.poison_on_failure(|it| it.write_cursors(SWEEP_STEP));
             } else if Instant::now() >= cursors_due {
-                self.core.disk.look();
+                self.core.disk.refresh();
                 if self.core.disk.is_log_full() {
-                    self.guarded(Self::look_for_room);
+                    self.poison_on_failure(Self::retry_log_room);
                 }
                 self.begin_sweep();
-                self.core.engine.advance();
+                self.core.engine.apply_empty_batch();
                 self.seal_if_full();
                 cursors_due = Instant::now() + self.cursors_every;
             }
         }
     }
 
-    /// Makes one batch of everything that waits, up to a bound or the end.
-    fn batch_from(&mut self, first: Work) -> Option<Answer> {
-        let mut acts = Vec::new();
+    /// Commits everything that waits as one batch, up to a limit or the close.
+    fn batch_from(&mut self, first: CommitRequest) -> Option<Completion> {
+        let mut writes = Vec::new();
         let mut bytes = 0;
         let mut next = Some(first);
         let mut closing = None;
         while let Some(work) = next {
             match work {
-                Work::Act(act, size) => {
-                    acts.push(act);
+                CommitRequest::Write(write, size) => {
+                    writes.push(write);
                     bytes += size;
                 }
-                Work::Close(answer) => {
-                    closing = Some(answer);
+                CommitRequest::Close(completion) => {
+                    closing = Some(completion);
                     break;
                 }
             }
-            if acts.len() == BATCH_ACTS_MAX || bytes >= BATCH_BYTES_MAX {
+            if writes.len() == BATCH_WRITES_MAX || bytes >= BATCH_BYTES_MAX {
                 break;
             }
             next = self.queue.try_recv().ok();
         }
-        if !acts.is_empty() {
+        if !writes.is_empty() {
             self.core.waiting_bytes.fetch_sub(bytes, Ordering::Relaxed);
-            let waited = self.core.waiting.fetch_sub(acts.len(), Ordering::Relaxed);
-            let left = waited.saturating_sub(acts.len());
+            let waited = self.core.waiting.fetch_sub(writes.len(), Ordering::Relaxed);
+            let left = waited.saturating_sub(writes.len());
             #[allow(clippy::cast_precision_loss, reason = "a queue is shorter than 2⁵²")]
             self.core.meters.queue.set(left as f64);
-            self.guarded(|it| it.settle(acts));
+            self.poison_on_failure(|it| it.commit(writes));
             self.seal_if_full();
         }
         closing
     }
 
     fn seal_if_full(&mut self) {
-        let is_full = self.core.engine.collected() >= self.memtable_bytes;
+        let is_full = self.core.engine.memtable_bytes() >= self.memtable_bytes;
         if is_full && Instant::now() >= self.seal_after {
-            self.guarded(Self::seal);
+            self.poison_on_failure(Self::seal);
         }
     }
 
-    /// Does something unless the store has stopped; a fault or a panic stops it. What was not
-    /// answered then is dropped, which tells its caller.
-    fn guarded(&mut self, act: impl FnOnce(&mut Self) -> Result<(), Fault>) {
+    /// Runs a step unless the store is poisoned; a fault or a panic poisons it. Completions that
+    /// were not run are dropped, which tells their callers.
+    fn poison_on_failure(&mut self, step: impl FnOnce(&mut Self) -> Result<(), EngineFault>) {
         if self.core.poison.check().is_err() {
-            self.sweep = None; // or it would be tried again at once, for ever
+            self.sweep = None; // otherwise the loop would retry it at once, forever
             return;
         }
-        let fault = match catch_unwind(AssertUnwindSafe(|| act(self))) {
+        let fault = match catch_unwind(AssertUnwindSafe(|| step(self))) {
             Ok(Ok(())) => return,
             Ok(Err(fault)) => fault,
-            Err(_) => Fault::new("the committer panicked"),
+            Err(_) => EngineFault::new("the committer panicked"),
         };
-        // Whoever waits is told by the dropped answer.
+        // The caller learns of it by its dropped completion.
         drop(self.core.poison.set(&fault));
-        if fault.is_passing() {
-            self.core.disk.log_is_full(true);
+        if fault.is_temporary() {
+            self.core.disk.set_log_full(true);
         }
     }
 
-    /// Makes a batch durable and hands it over to the announcer.
-    fn settle(&mut self, acts: Vec<Act>) -> Result<(), Fault> {
+    /// Makes a batch durable and passes it to the announcer.
+    fn commit(&mut self, writes: Vec<Decide>) -> Result<(), EngineFault> {
         let began = Instant::now();
-        let mut acts = acts.into_iter();
-        let mut answers = Vec::with_capacity(acts.len());
-        let kept = self.make_durable(&mut acts, &mut answers).inspect_err(|fault| {
-            // Before the answers are dropped: whoever notices that can ask why.
+        let mut writes = writes.into_iter();
+        let mut completions = Vec::with_capacity(writes.len());
+        let events = self.make_durable(&mut writes, &mut completions).inspect_err(|fault| {
+            // Set before the completions are dropped, so that the callers can read why.
             drop(self.core.poison.set(fault));
-            if fault.is_passing() {
-                self.core.disk.log_is_full(true);
+            if fault.is_temporary() {
+                self.core.disk.set_log_full(true);
             }
         })?;
         let meters = &self.core.meters;
         meters.commit_seconds.record(began.elapsed());
         #[allow(clippy::cast_precision_loss, reason = "a batch is bounded")]
-        meters.batch_messages.record(kept.len() as f64);
-        let saved = kept.iter().filter(|kept| matches!(kept, Kept::Message { .. })).count();
+        meters.batch_messages.record(events.len() as f64);
+        let saved = events.iter().filter(|events| matches!(events, Event::Message { .. })).count();
         meters.saved.increment(saved as u64);
-        let finished = self.finished.send(Finished { kept, answers });
-        finished.map_err(|_| Fault::new("the announcer is gone"))
+        let durable = self.durable.send(DurableBatch { events, completions });
+        durable.map_err(|_| EngineFault::new("the announcer is gone"))
     }
 
     /// Decides, writes, syncs, publishes.
     fn make_durable(
         &mut self,
-        acts: &mut dyn Iterator<Item = Act>,
-        answers: &mut Vec<Answer>,
-    ) -> Result<Vec<Kept>, Fault> {
+        writes: &mut dyn Iterator<Item = Decide>,
+        completions: &mut Vec<Completion>,
+    ) -> Result<Vec<Event>, EngineFault> {
         let core = Arc::clone(&self.core);
         let mut pending = Pending::new(&core);
-        for act in acts {
-            answers.push(act(&mut pending)?);
+        for write in writes {
+            completions.push(write(&mut pending)?);
         }
-        let mut decided = pending.finish();
-        let kept = std::mem::take(&mut decided.kept);
-        if !decided.batch.is_empty() {
-            self.log.append(&decided.sent, &decided.batch)?;
-            self.core.disk.log_is_full(false);
+        let mut effects = pending.finish();
+        let events = std::mem::take(&mut effects.events);
+        if !effects.batch.is_empty() {
+            self.log.append(&effects.own_sends, &effects.batch)?;
+            self.core.disk.set_log_full(false);
             self.sync()?;
-            self.close_windows(&decided)?;
-            self.core.engine.apply(std::mem::take(&mut decided.batch));
-            self.publish(decided)?;
+            self.close_windows(&effects)?;
+            self.core.engine.apply(std::mem::take(&mut effects.batch));
+            self.publish(effects)?;
         }
-        Ok(kept)
+        Ok(events)
     }
 
-    fn sync(&mut self) -> Result<(), Fault> {
+    fn sync(&mut self) -> Result<(), EngineFault> {
         self.log.sync()?;
-        let recorded = self.core.witness.acknowledged(self.log.newest());
-        recorded.map_err(|error| Fault::new(format!("cannot write the witness: {error}")))
+        let recorded = self.core.witness.set_acknowledged(self.log.newest());
+        recorded.map_err(|error| EngineFault::new(format!("cannot write the witness: {error}")))
     }
 
-    /// Ends the windows of those who go, before anybody can see what came after: a reader who finds
-    /// the new head finds the end too.
-    fn close_windows(&self, decided: &Decided) -> Result<(), Fault> {
-        for (place, change) in &decided.members {
+    /// Closes the windows of leaving members before readers can see what came after: a reader that
+    /// finds the new head finds the closed window too.
+    fn close_windows(&self, effects: &BatchEffects) -> Result<(), EngineFault> {
+        for (member_key, change) in &effects.members {
             if let MemberChange::Left(window) = change {
-                self.core.members.close(&self.core.engine, place, *window)?;
+                self.core.members.close_window(&self.core.engine, member_key, *window)?;
             }
         }
         Ok(())
     }
 
-    /// Shows a durable batch to the readers.
-    fn publish(&self, decided: Decided) -> Result<(), Fault> {
+    /// Publishes a durable batch to the readers.
+    fn publish(&self, effects: BatchEffects) -> Result<(), EngineFault> {
         let core = &self.core;
-        core.recent.publish(decided.messages.into_values());
-        for (conversation, head) in decided.heads {
+        core.recent_messages.publish(effects.messages.into_values());
+        for (conversation, head) in effects.heads {
             core.heads.publish(conversation, head);
         }
-        for (id, user) in decided.users {
+        for (id, user) in effects.users {
             core.users.publish(id, Some(user));
         }
-        for (id, group) in decided.groups {
+        for (id, group) in effects.groups {
             core.groups.publish(id, Some(group));
         }
-        for (place, member) in decided.group_members {
-            core.group_members.publish(place, member);
+        for (member_key, member) in effects.group_members {
+            core.group_members.publish(member_key, member);
         }
-        // After the heads, so that no cursor is ever seen beyond its head.
-        // All of a member's changes at once: who came and went in one batch was never seen inside.
-        let mut members: HashMap<Place, Vec<MemberChange>> = HashMap::new();
-        for (place, change) in decided.members {
-            members.entry(place).or_default().push(change);
+        // After the heads, so that no cursor is ever seen beyond its head. All changes of a member
+        // at once: a user who joined and left in one batch is never seen as a member.
+        let mut members: HashMap<MemberKey, Vec<MemberChange>> = HashMap::new();
+        for (member_key, change) in effects.members {
+            members.entry(member_key).or_default().push(change);
         }
-        for (place, changes) in members {
-            core.members.publish(&place, changes);
+        for (member_key, changes) in members {
+            core.members.publish(&member_key, changes);
         }
-        for sent in decided.sent {
-            core.members.sent(&core.engine, &sent)?;
-        }
-        Ok(())
-    }
-
-    fn begin_sweep(&mut self) {
-        let (places, up_to) = (self.core.members.take_dirty(), self.log.newest());
-        self.sweep = Some(Sweep { places, up_to });
-    }
-
-    /// Writes the next cursors that moved. The next batch makes them durable.
-    fn write_cursors(&mut self, count: usize) -> Result<(), Fault> {
-        let Some(sweep) = &mut self.sweep else { return Ok(()) };
-        let first = sweep.places.len().saturating_sub(count);
-        let mut batch = Batch::default();
-        let places = sweep.places.split_off(first);
-        let written = self.core.members.write(places.iter().cloned(), &mut batch)?;
-        if !batch.is_empty() {
-            if let Err(fault) = self.log.append(&[], &batch) {
-                // The next sweep writes them, and until then the log tells the own sends.
-                let rest = std::mem::take(&mut sweep.places);
-                self.core.members.put_back(rest.into_iter().chain(places));
-                self.sweep = None;
-                return Err(fault);
-            }
-            self.core.engine.apply(batch);
-            self.core.members.written(written);
-        }
-        if first == 0 {
-            self.log.cover(sweep.up_to);
-            self.sweep = None;
+        for sent in effects.own_sends {
+            core.members.apply_own_send(&core.engine, &sent)?;
         }
         Ok(())
     }
 
-    /// Writes all cursors that moved.
-    fn write_all_cursors(&mut self) -> Result<(), Fault> {
-        self.write_cursors(usize::MAX)?;
-        self.begin_sweep();
-        self.write_cursors(usize::MAX)
-    }
-
-    /// Lets the trees write out what they have collected. The cursors go with it, so that nothing
-    /// in the log before this place must be done again once that is done.
-    fn seal(&mut self) -> Result<(), Fault> {
+    /// Seals the memtables for the flusher. All moved cursors go with them, so that once they are
+    /// flushed recovery needs nothing of the log before this point.
+    fn seal(&mut self) -> Result<(), EngineFault> {
         self.seal_after = Instant::now() + NO_ROOM_PAUSE;
-        self.wait_for_writer()?;
+        self.wait_for_flush()?;
         self.write_all_cursors()?;
         let segment = self.log.roll()?;
-        let bytes = self.core.engine.collected();
+        let bytes = self.core.engine.memtable_bytes();
         self.core.engine.seal();
         self.core.sealed.fetch_add(1, Ordering::SeqCst);
         self.seal_after = Instant::now();
-        let sealed = self.sealed.send(Sealed { up_to: self.log.newest(), segment, bytes });
-        sealed.map_err(|_| Fault::new("nobody writes out what is sealed"))
+        let sealed = self.sealed.send(SealedMemtables { up_to: self.log.newest(), segment, bytes });
+        sealed.map_err(|_| EngineFault::new("nobody writes out what is sealed"))
     }
 
-    /// Sees whether the log can be made longer again, although nobody sends: whoever decides by the
-    /// store's health whether to send would never find out.
-    fn look_for_room(&mut self) -> Result<(), Fault> {
+    /// Tries to allocate the next segment of a full log although no write comes in: a client that
+    /// looks at the store's health before it sends would never find out otherwise.
+    fn retry_log_room(&mut self) -> Result<(), EngineFault> {
         self.log.make_room()?;
-        self.core.disk.log_is_full(false);
+        self.core.disk.set_log_full(false);
         Ok(())
     }
 
-    /// Waits until another lot may be sealed; not for a disk without room, since nobody would be
-    /// answered meanwhile.
-    fn wait_for_writer(&self) -> Result<(), Fault> {
+    /// Waits until the flusher may take more memtables. Does not wait for a full disk, since no
+    /// write would be answered meanwhile.
+    fn wait_for_flush(&self) -> Result<(), EngineFault> {
         let core = &self.core;
         while core.sealed.load(Ordering::SeqCst) > SEALED_MAX && core.poison.check().is_ok() {
-            if core.disk.is_stuck() {
-                return Err(Fault::no_room("nothing can be written out"));
+            if core.disk.is_flush_blocked() {
+                return Err(EngineFault::no_room("nothing can be written out"));
             }
-            std::thread::sleep(WRITER_PAUSE);
+            std::thread::sleep(FLUSH_POLL);
         }
         Ok(())
     }
 
-    /// Makes everything durable; the announcer passes the answer on after all others.
-    fn close(mut self, answer: Answer) {
+    /// Makes everything durable; the announcer runs the completion after all others.
+    fn close(mut self, completion: Completion) {
         self.core.closed.store(true, Ordering::SeqCst);
-        self.guarded(|it| {
+        self.poison_on_failure(|it| {
             it.write_all_cursors()?;
             it.sync()
         });
-        let answers = vec![answer];
-        if self.finished.send(Finished { kept: Vec::new(), answers }).is_err() {
+        let completions = vec![completion];
+        if self.durable.send(DurableBatch { events: Vec::new(), completions }).is_err() {
             tracing::error!(target: "nexo::store", "the announcer is gone");
         }
     }

@@ -1,4 +1,4 @@
-//! What the committer, the announcer and the readers share.
+//! The state that the committer, the announcer and the readers share.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -6,16 +6,16 @@ use std::sync::{Arc, OnceLock};
 use nexo_chat::ids::{GroupId, UserId};
 use nexo_chat::membership::{Group, GroupMember};
 use nexo_chat::model::User;
-use nexo_chat::store::{Committed, StoreError};
+use nexo_chat::store::{CommitListener, StoreError};
 
-use super::cached::Cached;
-use super::cursors::Members;
 use super::disk::Disk;
 use super::engine::Engine;
 use super::folder::Folder;
 use super::heads::Heads;
+use super::members::MemberCache;
 use super::poison::Poison;
-use super::recent::Recent;
+use super::recent_messages::RecentMessages;
+use super::record_cache::RecordCache;
 use super::witness::Witness;
 use crate::meters::Meters;
 
@@ -24,26 +24,27 @@ const MEMBERS_MAX: usize = 400_000;
 const USERS_MAX: usize = 100_000;
 const GROUPS_MAX: usize = 50_000;
 
-/// The open store behind its threads. Fields are dropped in order: the folder is let go last.
+/// The open store behind its threads. Fields are dropped in order: the folder's lock is released
+/// last.
 pub(crate) struct Core {
     pub(crate) engine: Engine,
     pub(crate) heads: Heads,
-    pub(crate) members: Members,
-    pub(crate) users: Cached<UserId, User>,
-    pub(crate) groups: Cached<GroupId, Group>,
-    pub(crate) group_members: Cached<(GroupId, UserId), GroupMember>,
-    pub(crate) recent: Recent,
+    pub(crate) members: MemberCache,
+    pub(crate) users: RecordCache<UserId, User>,
+    pub(crate) groups: RecordCache<GroupId, Group>,
+    pub(crate) group_members: RecordCache<(GroupId, UserId), GroupMember>,
+    pub(crate) recent_messages: RecentMessages,
     pub(crate) poison: Poison,
-    pub(crate) listener: OnceLock<Arc<dyn Committed>>,
+    pub(crate) listener: OnceLock<Arc<dyn CommitListener>>,
     pub(crate) meters: Meters,
-    /// Set when somebody wants it closed: nobody waits for the trees any more.
+    /// Set when the store is being closed: compaction and waiting for disk room end early.
     pub(crate) closing: AtomicBool,
-    /// Set when the committer takes nothing more.
+    /// Set when the committer takes no more writes.
     pub(crate) closed: AtomicBool,
-    /// Writes that wait for the committer, and about how many bytes they are.
+    /// Writes that wait for the committer, and about how many bytes they have.
     pub(crate) waiting: AtomicUsize,
     pub(crate) waiting_bytes: AtomicUsize,
-    /// What is sealed and waits to be written out.
+    /// Sealed generations of memtables that wait to be flushed.
     pub(crate) sealed: AtomicUsize,
     pub(crate) disk: Disk,
     pub(crate) witness: Witness,
@@ -55,11 +56,11 @@ impl Core {
         Self {
             engine,
             heads: Heads::new(HEADS_MAX),
-            members: Members::new(MEMBERS_MAX),
-            users: Cached::new(USERS_MAX),
-            groups: Cached::new(GROUPS_MAX),
-            group_members: Cached::new(MEMBERS_MAX),
-            recent: Recent::default(),
+            members: MemberCache::new(MEMBERS_MAX),
+            users: RecordCache::new(USERS_MAX),
+            groups: RecordCache::new(GROUPS_MAX),
+            group_members: RecordCache::new(MEMBERS_MAX),
+            recent_messages: RecentMessages::default(),
             poison: Poison::default(),
             listener: OnceLock::new(),
             meters: Meters::new(),
@@ -74,8 +75,8 @@ impl Core {
         }
     }
 
-    /// Why a write was not answered: the store has stopped, it is closed, or there was no room.
-    pub(crate) fn gone(&self) -> StoreError {
+    /// Why a write was not answered: the store is poisoned, closed, or the disk was full.
+    pub(crate) fn unavailable(&self) -> StoreError {
         match self.poison.check() {
             Err(stopped) => stopped,
             Ok(()) if self.closed.load(Ordering::SeqCst) => {

@@ -1,5 +1,5 @@
-//! Whether there is room on the disk. Without it the store takes nothing new and tries again: what
-//! was acknowledged stays as it is, and when there is room everything goes on by itself.
+//! Free space on the disk. While it is short the store refuses writes and tries again: acknowledged
+//! data is unaffected, and writes resume by themselves when there is room.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -8,18 +8,19 @@ use nexo_chat::store::StoreError;
 
 const MIB: u64 = 1 << 20;
 
-/// The disk that the data folder is on.
+/// The disk of the data folder.
 pub(crate) struct Disk {
     path: PathBuf,
-    /// Below so much free space nothing new is taken, so that what was taken can be written out.
+    /// With less free space than this, writes are refused, so that accepted ones can still be
+    /// flushed.
     reserve: u64,
-    /// Whether there was less when it was last looked at, and how much there was.
+    /// Whether free space was below the reserve at the last check, and how much there was.
     low: AtomicBool,
     free: AtomicU64,
-    /// The log could not be made longer when that was last tried.
-    log_is_full: AtomicBool,
-    /// What was collected cannot be written out.
-    trees_are_full: AtomicBool,
+    /// The last attempt to allocate a segment of the log failed.
+    log_full: AtomicBool,
+    /// The last attempt to flush memtables failed.
+    flush_blocked: AtomicBool,
 }
 
 impl Disk {
@@ -29,69 +30,68 @@ impl Disk {
             reserve,
             low: AtomicBool::new(false),
             free: AtomicU64::new(u64::MAX),
-            log_is_full: AtomicBool::new(false),
-            trees_are_full: AtomicBool::new(false),
+            log_full: AtomicBool::new(false),
+            flush_blocked: AtomicBool::new(false),
         };
-        disk.look();
+        disk.refresh();
         disk
     }
 
-    /// Bytes that may be written. Unknown is enough: the write itself will tell.
+    /// Returns the free bytes. If they cannot be determined, assumes enough: the write itself will
+    /// fail.
     fn free(&self) -> u64 {
         rustix::fs::statvfs(&self.path).map_or(u64::MAX, |it| it.f_bavail * it.f_frsize)
     }
 
-    /// Looks how much is left. Once a second is enough: the reserve is for what comes in between.
-    pub(crate) fn look(&self) {
+    /// Checks the free space. Once a second is enough: the reserve covers what is written in
+    /// between.
+    pub(crate) fn refresh(&self) {
         let free = self.free();
         self.free.store(free, Ordering::Relaxed);
         set(&self.low, free < self.reserve, || self.problem());
     }
 
-    /// Whether so much can be written now.
     pub(crate) fn has_room_for(&self, bytes: u64) -> bool {
         self.free() >= bytes
     }
 
-    /// Notes whether the log can be made longer.
-    pub(crate) fn log_is_full(&self, is_full: bool) {
-        set(&self.log_is_full, is_full, || self.problem());
+    /// Sets whether the log could not be made longer.
+    pub(crate) fn set_log_full(&self, is_full: bool) {
+        set(&self.log_full, is_full, || self.problem());
     }
 
-    /// Whether the log could not be made longer.
     pub(crate) fn is_log_full(&self) -> bool {
-        self.log_is_full.load(Ordering::Relaxed)
+        self.log_full.load(Ordering::Relaxed)
     }
 
-    /// Notes whether what was collected can be written out.
-    pub(crate) fn trees_are_full(&self, are_full: bool) {
-        set(&self.trees_are_full, are_full, || self.problem());
+    /// Sets whether the memtables cannot be flushed.
+    pub(crate) fn set_flush_blocked(&self, is_blocked: bool) {
+        set(&self.flush_blocked, is_blocked, || self.problem());
     }
 
-    /// Whether what was collected waits for room.
-    pub(crate) fn is_stuck(&self) -> bool {
-        self.trees_are_full.load(Ordering::Relaxed)
+    pub(crate) fn is_flush_blocked(&self) -> bool {
+        self.flush_blocked.load(Ordering::Relaxed)
     }
 
-    /// Whether there is less than the reserve.
+    /// Whether free space is below the reserve.
     pub(crate) fn is_low(&self) -> bool {
         self.low.load(Ordering::Relaxed)
     }
 
-    /// Refuses a write that would only be refused later.
+    /// Refuses a write early that could not be flushed later.
     pub(crate) fn check(&self) -> Result<(), StoreError> {
-        if self.is_low() || self.is_stuck() {
+        if self.is_low() || self.is_flush_blocked() {
             return Err(self.unavailable());
         }
         Ok(())
     }
 
-    /// Why nothing is taken, or `Ok`.
+    /// Returns `Ok`, or why writes are refused.
     pub(crate) fn health(&self) -> Result<(), StoreError> {
         if self.problem().is_some() { Err(self.unavailable()) } else { Ok(()) }
     }
 
-    /// What a write is told that found no room.
+    /// The error of a write that found no room.
     pub(crate) fn unavailable(&self) -> StoreError {
         let problem = self.problem();
         StoreError::Unavailable(problem.unwrap_or_else(|| "the disk was full".to_owned()).into())
@@ -105,12 +105,12 @@ impl Disk {
                 "the disk has {free} MiB left, and {reserve} are kept in reserve"
             ));
         }
-        let is_full = self.is_stuck() || self.is_log_full();
+        let is_full = self.is_flush_blocked() || self.is_log_full();
         is_full.then(|| "the disk is full".to_owned())
     }
 }
 
-/// Notes a state and logs when it changes.
+/// Sets a flag and logs when it changes.
 fn set(flag: &AtomicBool, is_so: bool, problem: impl FnOnce() -> Option<String>) {
     if flag.swap(is_so, Ordering::Relaxed) == is_so {
         return;

@@ -1,13 +1,13 @@
-//! The data folder: who holds it, and in which format it is.
+//! The data folder: its lock and its format.
 //!
 //! ```text
 //! LOCK      held while a process has the folder open
 //! FORMAT    "nexo store format 2"
-//! FILLING   there while data is moved into the folder: what is in it is not yet all
+//! FILLING   there while data is imported into the folder: it is not complete yet
 //! witness   how far the log went, and how far it is needed (see `witness`)
 //! log/      the commit log (see `log`)
-//! trees/    an LSM tree for each keyspace; made as trees.new and renamed, so that they are whole
-//!           or not there
+//! trees/    an LSM tree for each keyspace; created as trees.new and renamed, so that they are
+//!           complete or not there
 //! ```
 
 use std::fs::{self, DirBuilder, File, TryLockError};
@@ -16,66 +16,50 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use super::keys::FORMAT;
-use super::poison::Fault;
+use super::poison::EngineFault;
 
 /// Why a data folder could not be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// Another process has it.
+    /// Another process has the folder open.
     #[error("{0} is in use by another process")]
     Locked(PathBuf),
-    /// It was written by a newer version of the program.
+    /// The folder was written by a newer version of the program.
     #[error("{path} was written by a newer version (format {found}; this one knows up to {known})")]
     Newer {
-        /// The folder.
         path: PathBuf,
-        /// The format it has.
+        /// The format of the folder.
         found: u32,
         /// The newest format this program knows.
         known: u32,
     },
-    /// Its format cannot be told.
+    /// The format cannot be determined.
     #[error("{path} is no data folder of a known format: {why}")]
-    Unknown {
-        /// The folder.
-        path: PathBuf,
-        /// What is wrong.
-        why: String,
-    },
-    /// Something that was acknowledged cannot be read any more.
+    Unknown { path: PathBuf, why: String },
+    /// Acknowledged data cannot be read any more.
     #[error("{path} is damaged: {why}")]
-    Damaged {
-        /// The folder.
-        path: PathBuf,
-        /// What is wrong.
-        why: String,
-    },
-    /// Data was being moved into it, and never came to an end.
+    Damaged { path: PathBuf, why: String },
+    /// An import into the folder did not finish.
     #[error(
         "{0} holds a part of the data: a migration into it did not finish. Delete it and run the \
          migration again"
     )]
     Unfinished(PathBuf),
-    /// The system would not let us.
-    #[error("cannot open {path}: {source}")]
-    Io {
-        /// The folder.
-        path: PathBuf,
-        /// What it said.
-        source: io::Error,
-    },
+    /// The operating system refused an operation.
+    #[error("{path}: {source}")]
+    Io { path: PathBuf, source: io::Error },
 }
 
-/// A data folder that this process holds.
+/// A data folder that this process has locked.
 #[derive(Debug)]
 pub(crate) struct Folder {
     path: PathBuf,
-    /// Held by being open.
+    /// The lock lasts as long as the file is open.
     _lock: File,
 }
 
 impl Folder {
-    /// Takes the folder, making it if it is not there.
+    /// Locks the folder, creating it if it does not exist.
     pub(crate) fn open(path: &Path) -> Result<Self, OpenError> {
         let io = |source| OpenError::Io { path: path.to_owned(), source };
         DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(io)?;
@@ -95,7 +79,7 @@ impl Folder {
         Ok(folder)
     }
 
-    /// The folder, unless data was being moved into it and never came to an end.
+    /// Returns the folder, unless an import into it did not finish.
     pub(crate) fn finished(self) -> Result<Self, OpenError> {
         match self.filling().try_exists() {
             Ok(false) => Ok(self),
@@ -108,7 +92,7 @@ impl Folder {
         self.path.join("FILLING")
     }
 
-    /// Data will be moved into it: until [`Folder::end_filling`] nobody else opens it.
+    /// Marks the folder as incomplete: until [`Folder::end_filling`] it opens for nobody else.
     pub(crate) fn begin_filling(&self) -> io::Result<()> {
         let mut file = File::create(self.filling())?;
         writeln!(
@@ -119,7 +103,7 @@ impl Folder {
         self.sync()
     }
 
-    /// All data is there, durably.
+    /// Removes the mark, durably: all data is there.
     pub(crate) fn end_filling(&self) -> io::Result<()> {
         fs::remove_file(self.filling())?;
         self.sync()
@@ -139,7 +123,7 @@ impl Folder {
         let number = text.trim_end().strip_prefix("nexo store format ").map(str::parse::<u32>);
         match number {
             Some(Ok(FORMAT)) => Ok(()),
-            // An older program must not find what this one writes.
+            // Raised before the first write, so that an older program refuses the folder.
             Some(Ok(1..FORMAT)) => self.write_format().map_err(|source| self.io(source)),
             Some(Ok(found)) if found > FORMAT => {
                 Err(OpenError::Newer { path: self.path.clone(), found, known: FORMAT })
@@ -157,26 +141,23 @@ impl Folder {
         self.sync()
     }
 
-    /// Where the trees are.
     pub(crate) fn trees(&self) -> PathBuf {
         self.path.join("trees")
     }
 
-    /// Where the commit log is.
     pub(crate) fn log(&self) -> PathBuf {
         self.path.join("log")
     }
 
-    /// Where the witness is.
     pub(crate) fn witness(&self) -> PathBuf {
         self.path.join("witness")
     }
 
-    /// Makes the trees with `make`, and a place for the log, if they are not there. The trees never
-    /// show half-made.
+    /// Creates the trees with `make`, and the folder of the log, if they do not exist. The trees
+    /// are never seen half-made.
     pub(crate) fn ensure(
         &self,
-        make: impl FnOnce(&Path) -> Result<(), Fault>,
+        make: impl FnOnce(&Path) -> Result<(), EngineFault>,
     ) -> Result<(), OpenError> {
         if self.witness().exists() {
             let missing = [self.trees(), self.log()].into_iter().find(|part| !part.exists());
@@ -191,7 +172,7 @@ impl Folder {
         }
         let draft = self.path.join("trees.new");
         if draft.exists() {
-            // Left by a start that was cut short; nothing was ever acknowledged from it.
+            // Left by a start that was interrupted; nothing was ever acknowledged from it.
             fs::remove_dir_all(&draft).map_err(|source| self.io(source))?;
         }
         make(&draft).map_err(|fault| self.io(io::Error::other(fault)))?;
@@ -200,17 +181,15 @@ impl Folder {
             .map_err(|source| self.io(source))
     }
 
-    /// Makes the folder's own entries durable.
+    /// Syncs the folder's own entries.
     pub(crate) fn sync(&self) -> io::Result<()> {
         File::open(&self.path)?.sync_all()
     }
 
-    /// The system's refusal, told of this folder.
     pub(crate) fn io(&self, source: io::Error) -> OpenError {
         OpenError::Io { path: self.path.clone(), source }
     }
 
-    /// Damage found in this folder.
     pub(crate) fn damaged(&self, why: impl Into<String>) -> OpenError {
         OpenError::Damaged { path: self.path.clone(), why: why.into() }
     }

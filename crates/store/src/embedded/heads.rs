@@ -1,67 +1,73 @@
-//! The newest places of each conversation. Not stored: found by reverse seeks, then kept.
+//! The newest seqs of each conversation. Not stored: found by reverse seeks, then cached.
 
 use nexo_chat::ids::{ConversationId, Millis, Seq};
 
 use super::engine::Engine;
-use super::keys::{self, Space};
-use super::poison::Fault;
+use super::keys::{self, Keyspace};
+use super::poison::EngineFault;
 use super::record::{self, MessageRecord};
-use super::shards::Shards;
+use super::sharded_map::ShardedMap;
 
 /// The newest message and change of a conversation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Head {
-    /// Its place; zero if there is none.
+pub(crate) struct ConversationHead {
+    /// The seq of the newest message; zero if there is none.
     pub(crate) seq: Seq,
-    /// When it came.
     pub(crate) sent_at: Millis,
-    /// The place of the newest change; zero if there is none.
+    /// The newest change seq; zero if there is none.
     pub(crate) change_seq: Seq,
 }
 
-/// The heads in memory.
-pub(crate) struct Heads(Shards<ConversationId, Head>);
+/// The cached heads.
+pub(crate) struct Heads(ShardedMap<ConversationId, ConversationHead>);
 
 impl Heads {
     pub(crate) fn new(max: usize) -> Self {
-        Self(Shards::new(max))
+        Self(ShardedMap::new(max))
     }
 
-    /// The head of a conversation. Nothing is kept for conversations that do not exist, so that
-    /// asking for many costs no memory.
+    /// Returns the head of a conversation. Nothing is cached for conversations that do not exist,
+    /// so that asking for many costs no memory.
     pub(crate) fn get(
         &self,
         engine: &Engine,
         conversation: &ConversationId,
-    ) -> Result<Head, Fault> {
-        let mut part = self.0.lock(conversation);
-        if let Some(head) = part.get(conversation) {
+    ) -> Result<ConversationHead, EngineFault> {
+        let mut shard = self.0.lock_shard(conversation);
+        if let Some(head) = shard.get(conversation) {
             return Ok(*head);
         }
-        let Some(head) = load(engine, conversation)? else { return Ok(Head::default()) };
-        self.0.insert(&mut part, conversation.clone(), head, |_| true);
+        let Some(head) = load(engine, conversation)? else {
+            return Ok(ConversationHead::default());
+        };
+        self.0.insert(&mut shard, conversation.clone(), head, |_| true);
         Ok(head)
     }
 
-    /// Takes over a head that became durable.
-    pub(crate) fn publish(&self, conversation: ConversationId, head: Head) {
-        let mut part = self.0.lock(&conversation);
-        let is_newer = |known: &Head| (known.seq, known.change_seq) < (head.seq, head.change_seq);
-        if part.get(&conversation).is_none_or(is_newer) {
-            self.0.insert(&mut part, conversation, head, |_| true);
+    /// Caches a head that became durable.
+    pub(crate) fn publish(&self, conversation: ConversationId, head: ConversationHead) {
+        let mut shard = self.0.lock_shard(&conversation);
+        let is_newer =
+            |known: &ConversationHead| (known.seq, known.change_seq) < (head.seq, head.change_seq);
+        if shard.get(&conversation).is_none_or(is_newer) {
+            self.0.insert(&mut shard, conversation, head, |_| true);
         }
     }
 }
 
-fn load(engine: &Engine, conversation: &ConversationId) -> Result<Option<Head>, Fault> {
-    let mut head = Head::default();
-    let message = engine.last(Space::Messages, keys::messages_of(conversation))?;
+fn load(
+    engine: &Engine,
+    conversation: &ConversationId,
+) -> Result<Option<ConversationHead>, EngineFault> {
+    let mut head = ConversationHead::default();
+    let message = engine.last(Keyspace::Messages, keys::messages_of(conversation))?;
     if let Some((key, value)) = &message {
-        let record: MessageRecord<'_> = record::decode(Space::Messages, key, value)?;
-        let seq = keys::seq_of(key).ok_or_else(|| record::impossible(Space::Messages, "no seq"))?;
+        let record: MessageRecord<'_> = record::decode(Keyspace::Messages, key, value)?;
+        let seq =
+            keys::seq_of(key).ok_or_else(|| record::impossible(Keyspace::Messages, "no seq"))?;
         (head.seq, head.sent_at) = (seq, record.sent_at());
     }
-    let change = engine.last(Space::Changes, keys::messages_of(conversation))?;
+    let change = engine.last(Keyspace::Changes, keys::messages_of(conversation))?;
     head.change_seq = change.and_then(|(key, _)| keys::seq_of(&key)).unwrap_or_default();
-    Ok((head != Head::default()).then_some(head))
+    Ok((head != ConversationHead::default()).then_some(head))
 }

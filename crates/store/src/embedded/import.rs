@@ -1,4 +1,4 @@
-//! Takes everything over from another store, into a folder that has nothing.
+//! Imports everything from another store, into an empty folder.
 
 use std::future::ready;
 use std::io;
@@ -6,19 +6,19 @@ use std::ops::Bound;
 use std::path::Path;
 use std::sync::Arc;
 
-use nexo_chat::store::{Order, StoreError, Stored};
+use nexo_chat::store::{Order, StoreError, StoreFuture};
 
-use super::export::SPACES;
+use super::export::EXPORTED;
 use super::folder::{Folder, OpenError};
 use super::options::Options;
-use super::{Embedded, entries};
-use crate::archive::{ArchiveError, Import, Item, Lot};
+use super::{Embedded, item_records};
+use crate::archive::{ArchiveError, Import, Item, ItemBatch};
 
-/// What may be in a folder before its store is: what the server keeps beside it.
-const BESIDE: [&str; 4] = ["LOCK", "jwt.secret", "system.token", "metrics.token"];
+/// Files of the server that may be in a folder before its store exists.
+const SERVER_FILES: [&str; 4] = ["LOCK", "jwt.secret", "system.token", "metrics.token"];
 
 impl Embedded {
-    /// Opens a folder to take data out of it. It must be there.
+    /// Opens a folder to export its data. The store must exist.
     pub fn open_to_read(
         path: impl AsRef<Path>,
         options: &Options,
@@ -26,26 +26,26 @@ impl Embedded {
         if !path.as_ref().join("FORMAT").exists() {
             return Err(ArchiveError::Missing);
         }
-        // As it is: nothing is added to what is only read.
+        // Not `open`: reading a store adds no index to it.
         Ok(Self::open_in(Folder::open(path.as_ref())?.finished()?, options)?)
     }
 
-    /// Opens a folder that has no data, to put data into it. Until [`Import::finish`] nobody can
-    /// open it as a store, also after a crash.
+    /// Opens a folder without data, to import into it. Until [`Import::finish`] it cannot be opened
+    /// as a store, also after a crash.
     pub fn open_to_fill(
         path: impl AsRef<Path>,
         options: &Options,
     ) -> Result<Arc<Self>, ArchiveError> {
         let path = path.as_ref();
-        if let Some(name) = strange(path)? {
+        if let Some(name) = foreign_file(path)? {
             return Err(ArchiveError::NotEmpty(name));
         }
         let store = Self::open_in(Folder::open(path)?.finished()?, options)?;
-        for space in SPACES {
+        for keyspace in EXPORTED {
             let all = (Bound::Unbounded, Bound::Unbounded);
-            let any = store.core.engine.scan(space, all, 1, Order::Ascending, 0);
+            let any = store.core.engine.scan(keyspace, all, 1, Order::Ascending, 0);
             if !any.map_err(|fault| store.core.folder.damaged(fault))?.is_empty() {
-                return Err(ArchiveError::NotEmpty(space.name().replace('_', " ")));
+                return Err(ArchiveError::NotEmpty(keyspace.name().replace('_', " ")));
             }
         }
         let marked = store.core.folder.begin_filling();
@@ -53,7 +53,7 @@ impl Embedded {
         Ok(store)
     }
 
-    /// Opens a folder that was filled but not finished, to read what the disk has of it.
+    /// Opens a folder whose import did not finish, to read what is on the disk.
     pub fn open_filled(
         path: impl AsRef<Path>,
         options: &Options,
@@ -62,8 +62,8 @@ impl Embedded {
     }
 }
 
-/// Something in a folder without a store that is none of ours.
-fn strange(path: &Path) -> Result<Option<String>, OpenError> {
+/// Finds a file of something else in a folder that has no store.
+fn foreign_file(path: &Path) -> Result<Option<String>, OpenError> {
     let io = |source| OpenError::Io { path: path.to_owned(), source };
     if path.join("FORMAT").exists() {
         return Ok(None);
@@ -75,7 +75,7 @@ fn strange(path: &Path) -> Result<Option<String>, OpenError> {
     };
     for entry in entries {
         let name = entry.map_err(io)?.file_name().to_string_lossy().into_owned();
-        if !BESIDE.contains(&&*name) {
+        if !SERVER_FILES.contains(&&*name) {
             return Ok(Some(name));
         }
     }
@@ -83,24 +83,25 @@ fn strange(path: &Path) -> Result<Option<String>, OpenError> {
 }
 
 impl Import for Embedded {
-    fn import(&self, lot: Lot) -> Stored<'static, ()> {
-        let bytes = lot.iter().map(Item::weight).sum();
-        // Here and not in the committer, which has enough to do.
-        match entries::batch(&lot) {
+    fn import(&self, batch: ItemBatch) -> StoreFuture<'static, ()> {
+        let bytes = batch.iter().map(Item::weight).sum();
+        // Encoded here and not in the committer, which is the bottleneck.
+        match item_records::batch_of(&batch) {
             Ok(batch) => self.submit(bytes, move |pending| {
-                pending.decided().batch.append(batch);
+                pending.effects().batch.append(batch);
                 Ok(())
             }),
             Err(fault) => Box::pin(ready(Err(self.core.poison.set(&fault)))),
         }
     }
 
-    fn finish(&self) -> Stored<'_, ()> {
-        // Again, should it have been made while there was nothing to take in.
-        let ended = self.fold_all().map_err(|fault| self.core.poison.set(&fault)).and_then(|()| {
-            let ended = self.core.folder.end_filling();
-            ended.map_err(|error| StoreError::Unavailable(error.into()))
-        });
+    fn finish(&self) -> StoreFuture<'_, ()> {
+        // Built again, in case it was built while the folder was empty.
+        let ended =
+            self.index_folded_ids().map_err(|fault| self.core.poison.set(&fault)).and_then(|()| {
+                let ended = self.core.folder.end_filling();
+                ended.map_err(|error| StoreError::Unavailable(error.into()))
+            });
         Box::pin(ready(ended))
     }
 }

@@ -1,131 +1,130 @@
 //! Every keyspace and the layout of its keys: the one table of what is where on disk.
 //!
-//! Numbers are big-endian, so that the order of keys is the order of numbers. Ids hold no zero
-//! byte, so a zero ends one and no id runs into what follows it.
+//! Numbers are big-endian, so that the order of keys is the order of numbers. Ids have no zero
+//! byte, so a zero ends one and separates it from what follows.
 //!
-//! | keyspace      | key                                   | value                            |
-//! |---------------|---------------------------------------|----------------------------------|
-//! | `messages`    | conversation, 0, seq (8)              | the message                      |
-//! | `ids`         | message id (16)                       | conversation, seq, fingerprint   |
-//! | `members`     | user, 0, conversation                 | visibility window                |
-//! | `cursors`     | user, 0, conversation                 | delivered, read                  |
-//! | `users`       | user                                  | the account                      |
-//! | `logins`      | login id (16)                         | the sign-in                      |
-//! | `refresh`     | BLAKE3 of a refresh token (32)        | login id                         |
-//! | `changes`     | conversation, 0, change seq (8)       | the change                       |
-//! | `used`        | login id (16), generation (8)         | the refresh hash it replaced     |
-//! | `user_logins` | user, 0, login id (16)                | nothing                          |
-//! | `settings`    | user, 0, conversation                 | what the member chose            |
-//! | `quiet`       | user, 0, conversation, 0, seq (8)     | how many quiet messages up to it |
-//! | `mentions`    | user or `@all`, 0, conversation, 0, seq (8) | who said it                |
-//! | `groups`      | group                                 | the group                        |
-//! | `group_members` | group, 0, user                      | the member                       |
-//! | `requests`    | group, 0, user                        | the wish to come in              |
-//! | `codes`       | join code                             | group                            |
-//! | `seen`        | user                                  | when they were last seen         |
-//! | `mutes`       | group, 0, user                        | until when a leaver is muted     |
-//! | `resets`      | user                                  | the one-time code                |
-//! | `folded`      | folded user id; 0 once all have one   | user; nothing                    |
+//! | keyspace        | key                                        | value                          |
+//! |-----------------|--------------------------------------------|--------------------------------|
+//! | `messages`      | conversation, 0, seq (8)                   | the message                    |
+//! | `ids`           | message id (16)                            | conversation, seq, fingerprint |
+//! | `members`       | user, 0, conversation                      | visibility window              |
+//! | `cursors`       | user, 0, conversation                      | delivered, read                |
+//! | `users`         | user                                       | the account                    |
+//! | `logins`        | login id (16)                              | the login                      |
+//! | `refresh`       | BLAKE3 of a refresh token (32)             | login id                       |
+//! | `changes`       | conversation, 0, change seq (8)            | the change                     |
+//! | `used`          | login id (16), generation (8)              | the refresh hash it replaced   |
+//! | `user_logins`   | user, 0, login id (16)                     | nothing                        |
+//! | `settings`      | user, 0, conversation                      | the member's settings          |
+//! | `quiet`         | user, 0, conversation, 0, seq (8)          | number of sends without read   |
+//! | `mentions`      | user or `@all`, 0, conversation, 0, seq (8) | the sender                     |
+//! | `groups`        | group                                      | the group                      |
+//! | `group_members` | group, 0, user                             | the member                     |
+//! | `requests`      | group, 0, user                             | the request to join            |
+//! | `codes`         | join code                                  | group                          |
+//! | `seen`          | user                                       | when they were last seen       |
+//! | `mutes`         | group, 0, user                             | a former member's mute         |
+//! | `resets`        | user                                       | the reset code                 |
+//! | `folded`        | folded user id; 0 once all are indexed     | user; nothing                  |
 
 use std::ops::{Bound, RangeInclusive};
 
 use nexo_chat::ids::{ConversationId, FoldedId, GroupId, LoginId, Seq, UserId};
 
 /// The number of this layout. Raised when a folder written by the new code cannot be read by the
-/// old one. Every older one is read: a folder of one is this one from when it is opened.
+/// old one. Every older format is read: opening a folder upgrades it to this one.
 pub(crate) const FORMAT: u32 = 2;
 
-/// A keyspace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) enum Space {
+pub(crate) enum Keyspace {
     Messages,
-    Ids,
+    MessageIds,
     Members,
     Cursors,
     Users,
     Logins,
-    Refresh,
+    RefreshTokens,
     UserLogins,
     Changes,
-    Used,
+    UsedTokens,
     Settings,
-    Quiet,
+    SentWithoutRead,
     Mentions,
     Groups,
     GroupMembers,
-    Requests,
-    Codes,
-    Seen,
+    JoinRequests,
+    JoinCodes,
+    LastSeen,
     Mutes,
-    Folded,
-    Resets,
+    FoldedIds,
+    ResetCodes,
 }
 
-impl Space {
-    /// All of them; the place in this list is part of each record's checksum.
+impl Keyspace {
+    /// All of them; the index in this list is part of each record's checksum.
     pub(crate) const ALL: [Self; 21] = [
         Self::Messages,
-        Self::Ids,
+        Self::MessageIds,
         Self::Members,
         Self::Cursors,
         Self::Users,
         Self::Logins,
-        Self::Refresh,
+        Self::RefreshTokens,
         Self::UserLogins,
         Self::Changes,
-        Self::Used,
+        Self::UsedTokens,
         Self::Settings,
-        Self::Quiet,
+        Self::SentWithoutRead,
         Self::Mentions,
         Self::Groups,
         Self::GroupMembers,
-        Self::Requests,
-        Self::Codes,
-        Self::Seen,
+        Self::JoinRequests,
+        Self::JoinCodes,
+        Self::LastSeen,
         Self::Mutes,
-        Self::Folded,
-        Self::Resets,
+        Self::FoldedIds,
+        Self::ResetCodes,
     ];
 
-    /// Its name on disk.
+    /// The name on disk.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Messages => "messages",
-            Self::Ids => "ids",
+            Self::MessageIds => "ids",
             Self::Members => "members",
             Self::Cursors => "cursors",
             Self::Users => "users",
             Self::Logins => "logins",
-            Self::Refresh => "refresh",
+            Self::RefreshTokens => "refresh",
             Self::UserLogins => "user_logins",
             Self::Changes => "changes",
-            Self::Used => "used",
+            Self::UsedTokens => "used",
             Self::Settings => "settings",
-            Self::Quiet => "quiet",
+            Self::SentWithoutRead => "quiet",
             Self::Mentions => "mentions",
             Self::Groups => "groups",
             Self::GroupMembers => "group_members",
-            Self::Requests => "requests",
-            Self::Codes => "codes",
-            Self::Seen => "seen",
+            Self::JoinRequests => "requests",
+            Self::JoinCodes => "codes",
+            Self::LastSeen => "seen",
             Self::Mutes => "mutes",
-            Self::Folded => "folded",
-            Self::Resets => "resets",
+            Self::FoldedIds => "folded",
+            Self::ResetCodes => "resets",
         }
     }
 
-    /// Whether folders of the first format have it. What came later is made where it is missing.
-    pub(crate) fn is_original(self) -> bool {
+    /// Whether folders of the first format have it. Later keyspaces are created where they are
+    /// missing.
+    pub(crate) fn is_in_first_format(self) -> bool {
         self <= Self::Mutes
     }
 }
 
-/// A range of keys.
 pub(crate) type KeyRange = (Bound<Vec<u8>>, Bound<Vec<u8>>);
 
 const END_OF_ID: u8 = 0;
 
-fn joined(first: &str, rest: &[u8]) -> Vec<u8> {
+fn prefixed(first: &str, rest: &[u8]) -> Vec<u8> {
     let mut key = Vec::with_capacity(first.len() + 1 + rest.len());
     key.extend_from_slice(first.as_bytes());
     key.push(END_OF_ID);
@@ -134,57 +133,56 @@ fn joined(first: &str, rest: &[u8]) -> Vec<u8> {
 }
 
 /// Everything that begins with an id and its end.
-fn under(first: &str) -> KeyRange {
-    let mut end = joined(first, &[]);
+fn prefix_range(first: &str) -> KeyRange {
+    let mut end = prefixed(first, &[]);
     end.pop();
     end.push(END_OF_ID + 1);
-    (Bound::Included(joined(first, &[])), Bound::Excluded(end))
+    (Bound::Included(prefixed(first, &[])), Bound::Excluded(end))
 }
 
 /// The key of `messages` and of `changes`.
 pub(crate) fn message(conversation: &ConversationId, seq: Seq) -> Vec<u8> {
-    joined(conversation.as_str(), &seq.0.to_be_bytes())
+    prefixed(conversation.as_str(), &seq.0.to_be_bytes())
 }
 
-/// The seq in a message's key.
 pub(crate) fn seq_of(key: &[u8]) -> Option<Seq> {
     Some(Seq(u64::from_be_bytes(*key.last_chunk()?)))
 }
 
-/// A conversation's messages from one place to another, both included.
+/// A conversation's messages between two seqs, both included.
 pub(crate) fn messages(conversation: &ConversationId, from: Seq, to: Seq) -> KeyRange {
     (Bound::Included(message(conversation, from)), Bound::Included(message(conversation, to)))
 }
 
 /// All of a conversation's messages or changes.
 pub(crate) fn messages_of(conversation: &ConversationId) -> KeyRange {
-    under(conversation.as_str())
+    prefix_range(conversation.as_str())
 }
 
-/// A conversation's changes after a place.
+/// A conversation's changes after a change seq.
 pub(crate) fn changes_after(conversation: &ConversationId, after: Seq) -> KeyRange {
-    let (_, end) = under(conversation.as_str());
+    let (_, end) = prefix_range(conversation.as_str());
     (Bound::Excluded(message(conversation, after)), end)
 }
 
-/// Stands for everybody in a key of `mentions`: no user id has that sign.
-pub(crate) const EVERYBODY: &str = "@all";
+/// Stands for all members in a key of `mentions`: no user id has an `@`.
+pub(crate) const MENTION_ALL: &str = "@all";
 
 /// The key of `quiet` and of `mentions`.
-pub(crate) fn marked(who: &str, conversation: &ConversationId, seq: Seq) -> Vec<u8> {
-    let mut key = joined(who, conversation.as_str().as_bytes());
+pub(crate) fn message_mark(who: &str, conversation: &ConversationId, seq: Seq) -> Vec<u8> {
+    let mut key = prefixed(who, conversation.as_str().as_bytes());
     key.push(END_OF_ID);
     key.extend_from_slice(&seq.0.to_be_bytes());
     key
 }
 
 /// A range of these, both ends included.
-pub(crate) fn marked_range(
+pub(crate) fn message_marks(
     who: &str,
     conversation: &ConversationId,
     range: &RangeInclusive<Seq>,
 ) -> KeyRange {
-    let end = |seq| Bound::Included(marked(who, conversation, seq));
+    let end = |seq| Bound::Included(message_mark(who, conversation, seq));
     (end(*range.start()), end(*range.end()))
 }
 
@@ -195,16 +193,16 @@ pub(crate) fn group(id: &GroupId) -> Vec<u8> {
 
 /// The key of `group_members`, of `requests` and of `mutes`.
 pub(crate) fn group_member(group: &GroupId, user: &UserId) -> Vec<u8> {
-    joined(group.as_str(), user.as_str().as_bytes())
+    prefixed(group.as_str(), user.as_str().as_bytes())
 }
 
-/// Everybody of a group in `group_members` or `requests`, after a given one.
+/// A group's keys in `group_members` or `requests`, after a given user.
 pub(crate) fn group_members(group: &GroupId, after: Option<&UserId>) -> KeyRange {
-    let (start, end) = under(group.as_str());
+    let (start, end) = prefix_range(group.as_str());
     (after.map_or(start, |after| Bound::Excluded(group_member(group, after))), end)
 }
 
-/// The user in a key of `group_members` or `requests`.
+/// Returns the user in a key of `group_members` or `requests`.
 pub(crate) fn user_of<'a>(key: &'a [u8], group: &GroupId) -> Option<&'a str> {
     let rest = key.strip_prefix(group.as_str().as_bytes())?.strip_prefix(&[END_OF_ID])?;
     std::str::from_utf8(rest).ok()
@@ -212,22 +210,22 @@ pub(crate) fn user_of<'a>(key: &'a [u8], group: &GroupId) -> Option<&'a str> {
 
 /// The key of `members`, of `cursors` and of `settings`.
 pub(crate) fn member(user: &UserId, conversation: &ConversationId) -> Vec<u8> {
-    joined(user.as_str(), conversation.as_str().as_bytes())
+    prefixed(user.as_str(), conversation.as_str().as_bytes())
 }
 
-/// A user's places in `members`, after a given conversation.
+/// A user's keys in `members`, after a given conversation.
 pub(crate) fn members_of(user: &UserId, after: Option<&ConversationId>) -> KeyRange {
-    let (start, end) = under(user.as_str());
+    let (start, end) = prefix_range(user.as_str());
     (after.map_or(start, |after| Bound::Excluded(member(user, after))), end)
 }
 
-/// The conversation in a key of `members`.
+/// Returns the conversation in a key of `members`.
 pub(crate) fn conversation_of(key: &[u8], user: &UserId) -> Option<ConversationId> {
     let rest = key.strip_prefix(user.as_str().as_bytes())?.strip_prefix(&[END_OF_ID])?;
     std::str::from_utf8(rest).ok().map(ConversationId::stored)
 }
 
-/// The id that a key begins with, and what follows it.
+/// Splits a key into the id that it begins with and what follows.
 pub(crate) fn split(key: &[u8]) -> Option<(&str, &[u8])> {
     let end = key.iter().position(|byte| *byte == END_OF_ID)?;
     let (first, rest) = key.split_at(end);
@@ -238,28 +236,27 @@ pub(crate) fn user(id: &UserId) -> Vec<u8> {
     id.as_str().as_bytes().to_vec()
 }
 
-/// The key of `folded` for an id.
+/// The key of `folded`.
 pub(crate) fn folded(id: &FoldedId) -> Vec<u8> {
     id.as_str().as_bytes().to_vec()
 }
 
-/// In `folded`, what is there once every account is: no id has a zero.
-pub(crate) const ALL_FOLDED: [u8; 1] = [END_OF_ID];
+/// A key of `folded` that exists once every account is indexed: no id has a zero byte.
+pub(crate) const ALL_IDS_FOLDED: [u8; 1] = [END_OF_ID];
 
-pub(crate) fn used(login: LoginId, generation: u64) -> Vec<u8> {
+pub(crate) fn used_token(login: LoginId, generation: u64) -> Vec<u8> {
     [&login.0[..], &generation.to_be_bytes()].concat()
 }
 
 pub(crate) fn user_login(user: &UserId, login: LoginId) -> Vec<u8> {
-    joined(user.as_str(), &login.0)
+    prefixed(user.as_str(), &login.0)
 }
 
 /// All of a user's keys in `user_logins`.
 pub(crate) fn logins_of(user: &UserId) -> KeyRange {
-    under(user.as_str())
+    prefix_range(user.as_str())
 }
 
-/// The sign-in in a key of `user_logins`.
 pub(crate) fn login_of(key: &[u8]) -> Option<LoginId> {
     key.last_chunk().copied().map(LoginId)
 }

@@ -1,9 +1,8 @@
-//! The commit log: what is in it is durable, whatever the trees have written out.
+//! The commit log: its entries are durable, whether or not the trees have flushed them.
 //!
-//! Entries are numbered without a gap. A batch is appended and synced before anybody is answered;
-//! the trees take it over in memory and write it out when they have collected enough, after which
-//! the segments that held it are let go. At open, the entries that the trees have not written out
-//! are done again.
+//! Entries are numbered without a gap. A batch is appended and synced before any of its writes is
+//! answered. The trees hold it in their memtables and flush them when they are full, after which
+//! the segments of the batch are retired. At open, the entries that were not flushed are replayed.
 
 use std::fs;
 use std::io;
@@ -14,153 +13,155 @@ use std::thread;
 use std::time::Duration;
 
 use super::batch::Batch;
-use super::cursors::Sent;
 use super::options::{FaultKind, Faults};
-use super::poison::{Fault, is_passing};
-use super::segment::{self, ENTRY, Found, Segment};
+use super::poison::{EngineFault, is_out_of_resources};
+use super::segment::{self, ENTRY_HEADER_BYTES, ScannedSegment, Segment};
+use crate::member_key::OwnSend;
 
-/// The first segment is small, so that a new server is there at once; each next one is twice as
-/// long, up to this.
+/// The first segment is small, so that a new server starts quickly; each next one is twice as long,
+/// up to this.
 const SEGMENT_BYTES_MAX: u64 = 16 << 20;
 const SEGMENT_BYTES_MIN: u64 = 1 << 20;
 
-/// How long nobody tries to make a segment after there was no room for it.
+/// How long no segment is created after the disk was full.
 const NO_ROOM_PAUSE: Duration = Duration::from_millis(200);
 
-/// The log at the end of which is written.
+/// The log, open at its end.
 pub(crate) struct Log {
     current: Segment,
-    /// Segments that are ready to be written to.
+    /// Preallocated segments.
     ready: Receiver<io::Result<Segment>>,
     /// The number of the newest entry; zero before the first.
     newest: u64,
-    /// Up to which entry it is durable.
+    /// The newest durable entry.
     synced: u64,
-    /// Up to which entry all own sends are among the written cursors.
+    /// Up to this entry, all own sends are contained in the cursors that were written.
     covered: u64,
     entry: Vec<u8>,
     faults: Faults,
 }
 
 impl Log {
-    /// Goes on after what was found, in a segment of its own: nothing is ever written behind an
-    /// entry that a crash has torn.
+    /// Opens the log after the replayed entries, in a new segment: nothing is ever written behind
+    /// an entry that a crash tore.
     pub(crate) fn open(
         after: Replayed,
         ready: Receiver<io::Result<Segment>>,
         faults: Faults,
-    ) -> Result<Self, Fault> {
-        let current = take(&ready)?;
+    ) -> Result<Self, EngineFault> {
+        let current = next_segment(&ready)?;
         let Replayed { newest, .. } = after;
         let (synced, covered, entry) = (newest, 0, Vec::new());
         Ok(Self { current, ready, newest, synced, covered, entry, faults })
     }
 
-    /// The number of the newest entry.
     pub(crate) fn newest(&self) -> u64 {
         self.newest
     }
 
-    /// Notes that the cursors written so far tell all own sends up to this entry.
+    /// Records that the cursors written so far contain all own sends up to this entry.
     pub(crate) fn cover(&mut self, entry: u64) {
         self.covered = entry;
     }
 
-    /// Adds an entry. It is durable after [`Log::sync`].
-    pub(crate) fn append(&mut self, sent: &[Sent], batch: &Batch) -> Result<(), Fault> {
+    /// Appends an entry. It is durable after [`Log::sync`].
+    pub(crate) fn append(&mut self, sent: &[OwnSend], batch: &Batch) -> Result<(), EngineFault> {
         match self.faults.get() {
-            FaultKind::Write => return Err(Fault::new("cannot write: a test wants it so")),
-            FaultKind::NoRoom => return Err(Fault::no_room("no room: a test wants it so")),
+            FaultKind::Write => return Err(EngineFault::new("cannot write: a test wants it so")),
+            FaultKind::NoRoom => return Err(EngineFault::no_room("no room: a test wants it so")),
             FaultKind::None | FaultKind::Sync => {}
         }
         self.entry.clear();
-        self.entry.resize(ENTRY, 0);
+        self.entry.resize(ENTRY_HEADER_BYTES, 0);
         batch.encode(self.covered, sent, &mut self.entry)?;
         if !self.current.has_room(self.entry.len()) && !self.current.is_empty() {
             self.roll()?;
         }
-        // An entry that was written in part is written again from its beginning, or never read.
+        // An entry that was partly written is overwritten from its beginning, or never read.
         let appended = self.current.append(&mut self.entry, self.newest + 1, self.synced);
-        appended.map_err(|error| cannot(&error))?;
+        appended.map_err(|error| log_fault(&error))?;
         self.newest += 1;
         Ok(())
     }
 
     /// Makes all entries durable.
-    pub(crate) fn sync(&mut self) -> Result<(), Fault> {
-        // Whatever the reason: after a failed sync nobody knows what is durable.
-        let cannot = |error: io::Error| Fault::new(format!("cannot sync the log: {error}"));
+    pub(crate) fn sync(&mut self) -> Result<(), EngineFault> {
+        // Never temporary, whatever the reason: after a failed sync it is unknown what is durable.
+        let cannot = |error: io::Error| EngineFault::new(format!("cannot sync the log: {error}"));
         self.current.sync().map_err(cannot)?;
         if self.faults.get() == FaultKind::Sync {
-            return Err(Fault::new("cannot sync: a test wants it so"));
+            return Err(EngineFault::new("cannot sync: a test wants it so"));
         }
         self.synced = self.newest;
         Ok(())
     }
 
-    /// Sees that there is room for more.
-    pub(crate) fn make_room(&mut self) -> Result<(), Fault> {
+    /// Makes sure that the next entry has room.
+    pub(crate) fn make_room(&mut self) -> Result<(), EngineFault> {
         if self.current.is_empty() { Ok(()) } else { self.roll().map(drop) }
     }
 
-    /// Goes on in the next segment, and returns its number.
-    pub(crate) fn roll(&mut self) -> Result<u64, Fault> {
+    /// Continues in the next segment, and returns its number.
+    pub(crate) fn roll(&mut self) -> Result<u64, EngineFault> {
         if self.faults.get() == FaultKind::NoRoom {
-            return Err(Fault::no_room("no room: a test wants it so"));
+            return Err(EngineFault::no_room("no room: a test wants it so"));
         }
         if self.synced < self.newest {
             self.sync()?;
         }
-        self.current = take(&self.ready)?;
+        self.current = next_segment(&self.ready)?;
         Ok(self.current.number)
     }
 }
 
-fn take(ready: &Receiver<io::Result<Segment>>) -> Result<Segment, Fault> {
+fn next_segment(ready: &Receiver<io::Result<Segment>>) -> Result<Segment, EngineFault> {
     match ready.recv() {
-        Ok(made) => made.map_err(|error| cannot(&error)),
-        Err(_) => Err(Fault::new("nobody makes segments for the log")),
+        Ok(made) => made.map_err(|error| log_fault(&error)),
+        Err(_) => Err(EngineFault::new("nobody makes segments for the log")),
     }
 }
 
-fn cannot(error: &io::Error) -> Fault {
-    Fault::io("cannot write to the log", error)
+fn log_fault(error: &io::Error) -> EngineFault {
+    EngineFault::io("cannot write to the log", error)
 }
 
 /// What was found at open.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Replayed {
-    /// The newest entry that is whole.
+    /// The newest intact entry.
     pub(crate) newest: u64,
     /// The number of the next segment.
     pub(crate) next_segment: u64,
-    /// How many segments still hold what the trees have not written out.
+    /// How many segments still have entries that were not flushed.
     pub(crate) segments: usize,
 }
 
-/// Reads the log, hands over each entry after `written_out`, and checks that nothing is missing of
-/// what was acknowledged.
+/// Reads the log, passes each entry after `flushed` to `take`, and checks that no acknowledged
+/// entry is missing.
 pub(crate) fn replay(
     folder: &Path,
-    written_out: u64,
+    flushed: u64,
     acknowledged: u64,
-    mut take: impl FnMut(u64, &[u8]) -> Result<(), Fault>,
-) -> Result<Replayed, Fault> {
-    let unreadable = |error: io::Error| Fault::new(format!("cannot read the log: {error}"));
+    mut take: impl FnMut(u64, &[u8]) -> Result<(), EngineFault>,
+) -> Result<Replayed, EngineFault> {
+    let unreadable = |error: io::Error| EngineFault::new(format!("cannot read the log: {error}"));
     let segments = segment::list(folder).map_err(unreadable)?;
-    let (mut newest, mut known_synced) = (written_out, acknowledged);
+    let (mut newest, mut known_synced) = (flushed, acknowledged);
     let mut empty = Vec::new();
     for (number, path) in &segments {
-        let found = Found::read(path, *number, newest).map_err(unreadable)?;
+        let found = ScannedSegment::read(path, *number, newest).map_err(unreadable)?;
         known_synced = known_synced.max(found.synced_beyond);
         let mut is_empty = true;
         for (number, payload) in found.entries() {
             is_empty = false;
-            if number <= written_out {
+            if number <= flushed {
                 continue;
             }
             if number != newest + 1 {
-                return Err(Fault::new(format!("entry {} of the log is missing", newest + 1)));
+                return Err(EngineFault::new(format!(
+                    "entry {} of the log is missing",
+                    newest + 1
+                )));
             }
             take(number, payload)?;
             newest = number;
@@ -174,10 +175,12 @@ pub(crate) fn replay(
     }
     if newest < known_synced {
         let missing = known_synced - newest;
-        return Err(Fault::new(format!("{missing} acknowledged batches are missing or damaged")));
+        return Err(EngineFault::new(format!(
+            "{missing} acknowledged batches are missing or damaged"
+        )));
     }
     for path in &empty {
-        // Made ready, or torn at its first entry: nothing in it was acknowledged.
+        // Preallocated, or torn at its first entry: nothing in it was acknowledged.
         fs::remove_file(path).map_err(unreadable)?;
     }
     remove_spares(folder).map_err(unreadable)?;
@@ -195,7 +198,7 @@ fn remove_spares(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// How a segment is called that is kept to be used again.
+/// The extension of a retired segment that is kept for reuse.
 const SPARE: &str = "spare";
 
 /// Whether anything was ever written here.
@@ -203,23 +206,24 @@ pub(crate) fn is_begun(folder: &Path) -> io::Result<bool> {
     Ok(!segment::list(folder)?.is_empty())
 }
 
-/// The segments that nobody needs any more, to be used again.
+/// Segments that are no longer needed, kept for reuse.
 #[derive(Clone, Default)]
-pub(crate) struct Retired(Arc<Mutex<Vec<PathBuf>>>);
+pub(crate) struct RetiredSegments(Arc<Mutex<Vec<PathBuf>>>);
 
-impl Retired {
-    /// Lets all segments before this one go. One is kept to be used again.
+impl RetiredSegments {
+    /// Removes all segments before this one, except one that is kept for reuse.
     pub(crate) fn retire(&self, folder: &Path, before: u64) -> io::Result<()> {
         for (number, path) in segment::list(folder)? {
             if number >= before {
                 break;
             }
-            let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            if kept.is_empty() {
-                // A name of its own: the last one may still be on its way to be used again.
+            let mut spares = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            if spares.is_empty() {
+                // It gets another extension, since a segment that is being reused may have its old
+                // name.
                 let spare = path.with_extension(SPARE);
                 fs::rename(path, &spare)?;
-                kept.push(spare);
+                spares.push(spare);
             } else {
                 fs::remove_file(path)?;
             }
@@ -232,23 +236,23 @@ impl Retired {
     }
 }
 
-/// Makes segments ahead of their use, until nobody takes them any more.
-pub(crate) fn prepare(
+/// Creates segments ahead of their use, until the log is dropped.
+pub(crate) fn preallocate(
     folder: PathBuf,
     first: u64,
-    retired: Retired,
+    retired: RetiredSegments,
 ) -> (impl FnOnce() + Send, Receiver<io::Result<Segment>>) {
     let (sender, ready): (SyncSender<io::Result<Segment>>, _) = sync_channel(0);
     let work = move || {
         let (mut number, mut length) = (first, SEGMENT_BYTES_MIN);
         loop {
             let made = Segment::create(&folder, number, length, retired.take());
-            let has_no_room = made.as_ref().err().is_some_and(is_passing);
+            let has_no_room = made.as_ref().err().is_some_and(is_out_of_resources);
             if sender.send(made).is_err() {
                 return;
             }
             if has_no_room {
-                // The same again, for whoever asks next.
+                // The same number again, for the next caller.
                 thread::sleep(NO_ROOM_PAUSE);
                 continue;
             }

@@ -1,14 +1,14 @@
-//! The log by itself: segments, their second life, and what a crash leaves of them.
+//! The log by itself: segments, their reuse, and what a crash leaves of them.
 
 use std::os::unix::fs::FileExt;
 
-use super::super::keys::Space;
+use super::super::keys::Keyspace;
 use super::*;
 
-/// Opens the log of a folder and does something with it, until all of it is closed.
-fn with(folder: &Path, act: impl FnOnce(&mut Log, &Retired)) {
-    let (after, retired) = (read(folder, 0).unwrap().0, Retired::default());
-    let (work, ready) = prepare(folder.to_owned(), after.next_segment, retired.clone());
+/// Opens the log of a folder, runs `act` on it, and closes it.
+fn with(folder: &Path, act: impl FnOnce(&mut Log, &RetiredSegments)) {
+    let (after, retired) = (read(folder, 0).unwrap().0, RetiredSegments::default());
+    let (work, ready) = preallocate(folder.to_owned(), after.next_segment, retired.clone());
     let thread = thread::spawn(work);
     let mut log = Log::open(after, ready, Faults::default()).unwrap();
     act(&mut log, &retired);
@@ -16,8 +16,8 @@ fn with(folder: &Path, act: impl FnOnce(&mut Log, &Retired)) {
     thread.join().unwrap();
 }
 
-/// What is found in a folder of which nothing was written out: the value in each entry.
-fn read(folder: &Path, acknowledged: u64) -> Result<(Replayed, Vec<u64>), Fault> {
+/// Replays a folder of which nothing was flushed: the value in each entry.
+fn read(folder: &Path, acknowledged: u64) -> Result<(Replayed, Vec<u64>), EngineFault> {
     let mut found = Vec::new();
     let replayed = replay(folder, 0, acknowledged, |_, payload| {
         let (_, _, batch) = Batch::decode(payload)?;
@@ -31,7 +31,7 @@ fn read(folder: &Path, acknowledged: u64) -> Result<(Replayed, Vec<u64>), Fault>
 
 fn entry(value: u64) -> Batch {
     let mut batch = Batch::default();
-    batch.put(Space::Users, b"somebody", &value.to_be_bytes());
+    batch.put(Keyspace::Users, b"somebody", &value.to_be_bytes());
     batch
 }
 
@@ -57,7 +57,7 @@ fn every_opening_goes_on_where_the_last_one_ended() {
 fn a_segment_used_again_shows_nothing_of_its_first_life() {
     let folder = tempfile::tempdir().unwrap();
     with(folder.path(), |log, retired| {
-        // The first ones are longer each time; from some length on they are used again.
+        // Each of the first ones is longer than the last; from some length on they are reused.
         for round in 0..12 {
             add(log, round * 5..round * 5 + 5);
             let number = log.roll().unwrap();
@@ -79,7 +79,7 @@ fn an_entry_that_does_not_fit_gets_a_segment_of_its_own() {
     with(folder.path(), |log, _| {
         for _ in 0..3 {
             let mut large = entry(7);
-            large.put(Space::Codes, b"large", &vec![b'x'; 3 << 20]);
+            large.put(Keyspace::JoinCodes, b"large", &vec![b'x'; 3 << 20]);
             log.append(&[], &large).unwrap();
             log.sync().unwrap();
         }
@@ -113,7 +113,7 @@ fn a_missing_segment_is_noticed() {
     assert_eq!(read(folder.path(), 9).unwrap().0.newest, 9);
 }
 
-/// A log of three entries of which the second is torn. The witness knows of none.
+/// A log of three entries of which the second is torn. The witness records none of them.
 fn torn(second_is_synced: bool) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     with(folder.path(), |log, _| {
@@ -137,7 +137,7 @@ fn a_torn_entry_that_nobody_was_told_of_ends_the_log() {
     let folder = torn(false);
     let (replayed, found) = read(folder.path(), 0).unwrap();
     assert_eq!((replayed.newest, found), (1, vec![0]));
-    // The third one is whole, but it never comes back, whatever takes the place of the second.
+    // The third one is intact, but it never comes back, whatever replaces the second.
     with(folder.path(), |log, _| add(log, 9..10));
     let (replayed, found) = read(folder.path(), 2).unwrap();
     assert_eq!((replayed.newest, found), (2, vec![0, 9]));
@@ -153,7 +153,7 @@ fn a_damaged_entry_is_noticed_by_what_follows_it() {
 fn a_body_that_looks_like_an_entry_is_none() {
     let folder = tempfile::tempdir().unwrap();
     with(folder.path(), |log, _| {
-        // Everything that can be known from outside: the form, the numbers, a checksum without the
+        // Everything that an attacker can know: the layout, the numbers, a checksum without the
         // secret.
         let mut forged = Vec::new();
         for number in 1..200u64 {
@@ -163,11 +163,11 @@ fn a_body_that_looks_like_an_entry_is_none() {
             forged.extend(entry);
         }
         let mut batch = entry(0);
-        batch.put(Space::Messages, b"forged", &forged);
+        batch.put(Keyspace::Messages, b"forged", &forged);
         log.append(&[], &batch).unwrap();
         log.sync().unwrap();
     });
-    // Torn, so that the looks go through its payload.
+    // Torn, so that the search goes through its payload.
     let path = segment::list(folder.path()).unwrap().remove(0).1;
     let file = fs::File::options().write(true).open(&path).unwrap();
     file.write_all_at(b"torn", 70).unwrap();

@@ -1,76 +1,114 @@
-//! Sign-ins: the record by its id, a list per user, and the refresh hashes it has and had.
+//! Logins: the record by its id, a list per user, and the refresh hashes it has and had.
 
 use nexo_chat::ids::{LoginId, Millis, UserId};
 use nexo_chat::model::Login;
-use nexo_chat::store::{Rotated, SignedIn};
+use nexo_chat::store::{CreatedLogin, LoginStore, Rotation, StoreFuture};
 
-use super::accounts;
 use super::engine::Engine;
-use super::keys::{self, Space};
+use super::keys::Keyspace;
 use super::pending::Pending;
-use super::poison::Fault;
-use super::record::{self, LoginRecord};
-use crate::sign_ins::{self, LIVE_MAX, USED_MAX};
+use super::poison::EngineFault;
+use super::record::LoginRecord;
+use super::{CHANGE_BYTES, Embedded, accounts, keys, record};
+use crate::login_rules;
+use crate::login_rules::{LIVE_LOGINS_MAX, USED_TOKENS_MAX};
 
-/// Reads a sign-in.
-pub(crate) fn get(engine: &Engine, id: LoginId) -> Result<Option<Login>, Fault> {
-    engine.get(Space::Logins, &id.0)?.map(|bytes| decode(id, &bytes)).transpose()
+impl LoginStore for Embedded {
+    fn create_login(
+        &self,
+        login: Login,
+        session_version: u64,
+        now: Millis,
+    ) -> StoreFuture<'_, Option<CreatedLogin>> {
+        self.submit(CHANGE_BYTES, move |pending| create_login(pending, login, session_version, now))
+    }
+
+    fn login(&self, id: LoginId) -> StoreFuture<'_, Option<Login>> {
+        self.read_now(|core| find_login(&core.engine, id))
+    }
+
+    fn rotate_refresh_token(
+        &self,
+        old_hash: [u8; 32],
+        new_hash: [u8; 32],
+        expires_at: Millis,
+        now: Millis,
+        grace_ms: u64,
+    ) -> StoreFuture<'_, Rotation> {
+        self.submit(CHANGE_BYTES, move |pending| {
+            rotate_refresh_token(pending, old_hash, new_hash, expires_at, now, grace_ms)
+        })
+    }
+
+    fn end_logins(
+        &self,
+        user: &UserId,
+        which: Box<dyn Fn(&Login) -> bool + Send + Sync>,
+    ) -> StoreFuture<'_, Vec<LoginId>> {
+        let user = user.clone();
+        self.submit(CHANGE_BYTES, move |pending| end_logins(pending, &user, &which))
+    }
 }
 
-/// Keeps a new sign-in, forgets what is over, and ends the oldest beyond the bound.
-pub(crate) fn create(
+fn find_login(engine: &Engine, id: LoginId) -> Result<Option<Login>, EngineFault> {
+    engine.get(Keyspace::Logins, &id.0)?.map(|bytes| decode(id, &bytes)).transpose()
+}
+
+/// Stores a new login, deletes those that ended or expired, and ends the oldest beyond the limit.
+fn create_login(
     pending: &mut Pending<'_>,
     mut login: Login,
     session_version: u64,
     now: Millis,
-) -> Result<Option<SignedIn>, Fault> {
-    let user = accounts::current(pending, &login.user)?;
+) -> Result<Option<CreatedLogin>, EngineFault> {
+    let user = accounts::current_user(pending, &login.user)?;
     if user.is_none_or(|user| user.session_version != session_version) {
         return Ok(None);
     }
     let others = of_user(pending, &login.user)?;
-    login.created_at = sign_ins::begin(login.created_at, others.iter());
+    login.created_at = login_rules::created_after(login.created_at, others.iter());
     let mut live = Vec::new();
     for old in others {
-        if sign_ins::is_live(&old, now) {
+        if login_rules::is_live(&old, now) {
             live.push(old);
         } else {
-            forget(pending, &old)?;
+            delete_login(pending, &old)?;
         }
     }
-    let ended = sign_ins::too_many(live.iter(), LIVE_MAX - 1);
+    let ended = login_rules::oldest_beyond(live.iter(), LIVE_LOGINS_MAX - 1);
     for mut old in live.into_iter().filter(|old| ended.contains(&old.id)) {
         old.ended = true;
         put(pending, &old)?;
     }
     put(pending, &login)?;
-    pending.set(Space::UserLogins, keys::user_login(&login.user, login.id), &())?;
-    pending.set(Space::Refresh, login.refresh_hash.to_vec(), &login.id.0)?;
-    Ok(Some(SignedIn { login, ended }))
+    pending.set(Keyspace::UserLogins, keys::user_login(&login.user, login.id), &())?;
+    pending.set(Keyspace::RefreshTokens, login.refresh_hash.to_vec(), &login.id.0)?;
+    Ok(Some(CreatedLogin { login, ended }))
 }
 
-/// Replaces a refresh token by the next one.
-pub(crate) fn rotate(
+fn rotate_refresh_token(
     pending: &mut Pending<'_>,
     old_hash: [u8; 32],
     new_hash: [u8; 32],
     expires_at: Millis,
     now: Millis,
     grace_ms: u64,
-) -> Result<Rotated, Fault> {
-    let Some(bytes) = pending.get(Space::Refresh, &old_hash)? else { return Ok(Rotated::Unknown) };
-    let id = LoginId(record::decode(Space::Refresh, &old_hash, &bytes)?);
+) -> Result<Rotation, EngineFault> {
+    let Some(bytes) = pending.get(Keyspace::RefreshTokens, &old_hash)? else {
+        return Ok(Rotation::Unknown);
+    };
+    let id = LoginId(record::decode(Keyspace::RefreshTokens, &old_hash, &bytes)?);
     let mut login = current(pending, id)?;
     let generation = login.generation;
-    let rotated = sign_ins::rotate(&mut login, old_hash, new_hash, expires_at, now, grace_ms);
+    let rotated = login_rules::rotate(&mut login, old_hash, new_hash, expires_at, now, grace_ms);
     match rotated {
-        Rotated::Unknown | Rotated::Again(_) => return Ok(rotated),
-        Rotated::Reused(_) => {}
-        Rotated::Done(_) => {
-            pending.set(Space::Refresh, new_hash.to_vec(), &id.0)?;
-            pending.set(Space::Used, keys::used(id, generation), &old_hash)?;
-            if let Some(oldest) = generation.checked_sub(USED_MAX) {
-                forget_used(pending, id, oldest)?;
+        Rotation::Unknown | Rotation::Again(_) => return Ok(rotated),
+        Rotation::Reused(_) => {}
+        Rotation::Done(_) => {
+            pending.set(Keyspace::RefreshTokens, new_hash.to_vec(), &id.0)?;
+            pending.set(Keyspace::UsedTokens, keys::used_token(id, generation), &old_hash)?;
+            if let Some(oldest) = generation.checked_sub(USED_TOKENS_MAX) {
+                delete_used_token(pending, id, oldest)?;
             }
         }
     }
@@ -78,12 +116,12 @@ pub(crate) fn rotate(
     Ok(rotated)
 }
 
-/// Ends those of a user's live sign-ins that `which` picks.
-pub(crate) fn end(
+/// Ends those of a user's live logins that `which` picks.
+pub(crate) fn end_logins(
     pending: &mut Pending<'_>,
     user: &UserId,
     which: &dyn Fn(&Login) -> bool,
-) -> Result<Vec<LoginId>, Fault> {
+) -> Result<Vec<LoginId>, EngineFault> {
     let mut ended = Vec::new();
     for mut login in of_user(pending, user)? {
         if !login.ended && which(&login) {
@@ -95,48 +133,52 @@ pub(crate) fn end(
     Ok(ended)
 }
 
-/// All remembered sign-ins of a user, by id.
-fn of_user(pending: &Pending<'_>, user: &UserId) -> Result<Vec<Login>, Fault> {
-    let keys = pending.keys(Space::UserLogins, keys::logins_of(user))?;
+/// Returns all stored logins of a user, by id.
+fn of_user(pending: &Pending<'_>, user: &UserId) -> Result<Vec<Login>, EngineFault> {
+    let keys = pending.keys(Keyspace::UserLogins, keys::logins_of(user))?;
     let ids = keys.iter().map(|key| {
-        keys::login_of(key).ok_or_else(|| record::impossible(Space::UserLogins, "no login id"))
+        keys::login_of(key).ok_or_else(|| record::impossible(Keyspace::UserLogins, "no login id"))
     });
     ids.map(|id| current(pending, id?)).collect()
 }
 
-/// A sign-in that must be there, as it will be after the batch.
-fn current(pending: &Pending<'_>, id: LoginId) -> Result<Login, Fault> {
-    match pending.get(Space::Logins, &id.0)? {
+/// Returns a login that must exist, as it will be after the batch.
+fn current(pending: &Pending<'_>, id: LoginId) -> Result<Login, EngineFault> {
+    match pending.get(Keyspace::Logins, &id.0)? {
         Some(bytes) => decode(id, &bytes),
-        None => Err(record::impossible(Space::Logins, "a sign-in is missing")),
+        None => Err(record::impossible(Keyspace::Logins, "a login is missing")),
     }
 }
 
-fn decode(id: LoginId, bytes: &[u8]) -> Result<Login, Fault> {
-    record::decode::<LoginRecord<'_>>(Space::Logins, &id.0, bytes)?.login(id)
+fn decode(id: LoginId, bytes: &[u8]) -> Result<Login, EngineFault> {
+    record::decode::<LoginRecord<'_>>(Keyspace::Logins, &id.0, bytes)?.login(id)
 }
 
-fn put(pending: &mut Pending<'_>, login: &Login) -> Result<(), Fault> {
-    pending.set(Space::Logins, login.id.0.to_vec(), &LoginRecord::from(login))
+fn put(pending: &mut Pending<'_>, login: &Login) -> Result<(), EngineFault> {
+    pending.set(Keyspace::Logins, login.id.0.to_vec(), &LoginRecord::from(login))
 }
 
-fn forget(pending: &mut Pending<'_>, login: &Login) -> Result<(), Fault> {
-    pending.delete(Space::Logins, login.id.0.to_vec());
-    pending.delete(Space::UserLogins, keys::user_login(&login.user, login.id));
-    pending.delete(Space::Refresh, login.refresh_hash.to_vec());
-    for generation in login.generation.saturating_sub(USED_MAX)..login.generation {
-        forget_used(pending, login.id, generation)?;
+fn delete_login(pending: &mut Pending<'_>, login: &Login) -> Result<(), EngineFault> {
+    pending.delete(Keyspace::Logins, login.id.0.to_vec());
+    pending.delete(Keyspace::UserLogins, keys::user_login(&login.user, login.id));
+    pending.delete(Keyspace::RefreshTokens, login.refresh_hash.to_vec());
+    for generation in login.generation.saturating_sub(USED_TOKENS_MAX)..login.generation {
+        delete_used_token(pending, login.id, generation)?;
     }
     Ok(())
 }
 
-/// Forgets a refresh hash that was replaced.
-fn forget_used(pending: &mut Pending<'_>, id: LoginId, generation: u64) -> Result<(), Fault> {
-    let key = keys::used(id, generation);
-    if let Some(bytes) = pending.get(Space::Used, &key)? {
-        let hash: [u8; 32] = record::decode(Space::Used, &key, &bytes)?;
-        pending.delete(Space::Refresh, hash.to_vec());
-        pending.delete(Space::Used, key);
+/// Deletes a refresh hash that was replaced.
+fn delete_used_token(
+    pending: &mut Pending<'_>,
+    id: LoginId,
+    generation: u64,
+) -> Result<(), EngineFault> {
+    let key = keys::used_token(id, generation);
+    if let Some(bytes) = pending.get(Keyspace::UsedTokens, &key)? {
+        let hash: [u8; 32] = record::decode(Keyspace::UsedTokens, &key, &bytes)?;
+        pending.delete(Keyspace::RefreshTokens, hash.to_vec());
+        pending.delete(Keyspace::UsedTokens, key);
     }
     Ok(())
 }

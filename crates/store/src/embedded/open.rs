@@ -1,4 +1,4 @@
-//! Opening a data folder: take it, look for damage, do again what the trees have not written out.
+//! Opening a data folder: lock it, look for damage, replay what the trees have not flushed.
 
 use std::io::ErrorKind;
 use std::path::Path;
@@ -10,41 +10,41 @@ use std::time::Instant;
 use super::batch::Batch;
 use super::committer::Committer;
 use super::core::Core;
-use super::cursors::Sent;
 use super::engine::Engine;
 use super::folder::{Folder, OpenError};
-use super::log::{self, Log, Replayed, Retired};
+use super::log::{self, Log, Replayed, RetiredSegments};
 use super::options::Options;
-use super::poison::Fault;
-use super::witness::{Witness, Witnessed};
-use super::{Embedded, announcer, upkeep};
+use super::poison::EngineFault;
+use super::witness::{Witness, WitnessRecord};
+use super::{Embedded, announcer, maintenance};
+use crate::member_key::OwnSend;
 
 /// Batches that may wait to be announced before the committer waits too.
 const FINISHED_MAX: usize = 16;
-/// What is sealed and waits to be written out, before the committer waits too.
+/// Generations of sealed memtables that may wait to be flushed before the committer waits too.
 pub(crate) const SEALED_MAX: usize = 2;
 
 impl Embedded {
-    /// Opens the store in this folder, making it if there is none. Blocks for as long as it takes
-    /// to read the log. Metrics go to the recorder that is installed by now.
+    /// Opens the store in this folder, creating it if there is none. Blocks while it reads the log.
+    /// Metrics go to the recorder that is installed by now.
     pub fn open(path: impl AsRef<Path>, options: &Options) -> Result<Arc<Self>, OpenError> {
         let store = Self::open_in(Folder::open(path.as_ref())?.finished()?, options)?;
-        let folded = store.fold_if_new();
+        let folded = store.index_folded_ids_once();
         folded.map_err(|fault| store.core.folder.io(std::io::Error::other(fault)))?;
         Ok(store)
     }
 
-    /// Opens the store in a folder that this process holds.
+    /// Opens the store in a folder that this process has locked.
     pub(crate) fn open_in(folder: Folder, options: &Options) -> Result<Arc<Self>, OpenError> {
         folder.ensure(|path| Engine::create(path, options))?;
-        let damaged = |fault: Fault| folder.damaged(fault);
+        let damaged = |fault: EngineFault| folder.damaged(fault);
         let engine = Engine::open(&folder.trees(), options).map_err(damaged)?;
         let witnessed = witnessed(&folder, &engine)?;
         let (replayed, sent) = replay(&folder, &engine, witnessed).map_err(damaged)?;
         let witness = Witness::open(&folder.witness()).map_err(|source| folder.io(source))?;
         let core = Arc::new(Core::new(engine, witness, folder, options.reserve_bytes));
         for sent in sent {
-            let again = core.members.sent(&core.engine, &sent);
+            let again = core.members.apply_own_send(&core.engine, &sent);
             again.map_err(|fault| core.folder.damaged(fault))?;
         }
         Self::start(core, replayed, options)
@@ -60,9 +60,9 @@ impl Embedded {
         let (finished, batches) = sync_channel(FINISHED_MAX);
         let (sealed, generations) = sync_channel(SEALED_MAX);
         let (merge, wanted) = sync_channel(1);
-        let retired = Retired::default();
+        let retired = RetiredSegments::default();
         let (prepare, ready) =
-            log::prepare(core.folder.log(), replayed.next_segment, retired.clone());
+            log::preallocate(core.folder.log(), replayed.next_segment, retired.clone());
         let mut threads = Vec::new();
         let mut spawn = |name: &str, work: Box<dyn FnOnce() + Send>| {
             let thread = thread::Builder::new().name(name.to_owned()).spawn(work);
@@ -74,7 +74,7 @@ impl Embedded {
         let committer = Committer {
             core: Arc::clone(&core),
             queue: waiting,
-            finished,
+            durable: finished,
             log: log.map_err(|fault| core.folder.io(std::io::Error::other(fault)))?,
             sealed,
             memtable_bytes: options.memtable_bytes,
@@ -88,15 +88,15 @@ impl Embedded {
         spawn("nexo-announcer", Box::new(move || announcer::run(&listening, &batches)))?;
         spawn(
             "nexo-writer",
-            Box::new(move || upkeep::write_out(&to_write, &retired, &generations, &merge)),
+            Box::new(move || maintenance::run_flusher(&to_write, &retired, &generations, &merge)),
         )?;
-        spawn("nexo-merger", Box::new(move || upkeep::merge(&to_merge, &wanted)))?;
+        spawn("nexo-merger", Box::new(move || maintenance::run_compactor(&to_merge, &wanted)))?;
         Ok(Arc::new(Self { core, queue, threads: Mutex::new(threads) }))
     }
 }
 
-/// What the witness says; it is made for a folder in which nothing was ever acknowledged.
-fn witnessed(folder: &Folder, engine: &Engine) -> Result<Witnessed, OpenError> {
+/// Reads the witness, or creates it for a folder in which nothing was ever acknowledged.
+fn witnessed(folder: &Folder, engine: &Engine) -> Result<WitnessRecord, OpenError> {
     let read = Witness::read(&folder.witness()).map_err(|error| match error.kind() {
         ErrorKind::InvalidData => folder.damaged("the witness file makes no sense"),
         _ => folder.io(error),
@@ -110,18 +110,18 @@ fn witnessed(folder: &Folder, engine: &Engine) -> Result<Witnessed, OpenError> {
     }
     let made = Witness::create(&folder.witness()).and_then(|_| folder.sync());
     made.map_err(|source| folder.io(source))?;
-    Ok(Witnessed { acknowledged: 0, written_out: 0 })
+    Ok(WitnessRecord { acknowledged: 0, flushed: 0 })
 }
 
-/// Fills the trees' memory from the log. Returns the own sends that no written cursor covers.
+/// Fills the memtables from the log. Returns the own sends that no written cursor contains.
 fn replay(
     folder: &Folder,
     engine: &Engine,
-    witnessed: Witnessed,
-) -> Result<(Replayed, Vec<Sent>), Fault> {
+    witnessed: WitnessRecord,
+) -> Result<(Replayed, Vec<OwnSend>), EngineFault> {
     let (mut all, mut covered) = (Vec::new(), 0);
-    let Witnessed { acknowledged, written_out } = witnessed;
-    let replayed = log::replay(&folder.log(), written_out, acknowledged, |number, payload| {
+    let WitnessRecord { acknowledged, flushed } = witnessed;
+    let replayed = log::replay(&folder.log(), flushed, acknowledged, |number, payload| {
         let (up_to, sent, batch) = Batch::decode(payload)?;
         engine.apply(batch);
         covered = up_to.max(covered);

@@ -1,4 +1,4 @@
-//! What the operator may set about the engine.
+//! Options of the embedded engine.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -7,12 +7,12 @@ use std::time::Duration;
 /// Settings of the embedded engine.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Memory for blocks read from disk.
+    /// The cache of blocks read from disk.
     pub cache_bytes: u64,
-    /// How much is collected in memory before it is written out sorted. More means less work for
-    /// the disk and a longer start after a crash.
+    /// The memtables are flushed when they reach this size. More means less work for the disk and a
+    /// longer recovery after a crash.
     pub memtable_bytes: u64,
-    /// Free bytes on the disk below which nothing new is taken.
+    /// With fewer free bytes on the disk, writes are refused.
     pub reserve_bytes: u64,
     /// Writes that may wait; further ones are refused at once.
     pub queue_max: usize,
@@ -35,20 +35,19 @@ impl Default for Options {
     }
 }
 
-/// A switch that makes the engine's commits fail, for tests of what happens then.
+/// A switch for tests that makes commits fail.
 #[derive(Clone, Debug, Default)]
 pub struct Faults(Arc<AtomicU8>);
 
 /// How commits fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FaultKind {
-    /// They do not.
     None = 0,
     /// Nothing is written.
     Write = 1,
     /// Everything is written, but the sync reports an error.
     Sync = 2,
-    /// Nothing is written, since there is no room.
+    /// Nothing is written, since the disk is full.
     NoRoom = 3,
 }
 

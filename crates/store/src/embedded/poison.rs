@@ -1,5 +1,5 @@
-//! What is beyond repair while the process runs: damage on disk, or a write of unknown outcome. A
-//! disk without room is not: nothing happened, and the same may work later.
+//! Faults beyond repair while the process runs: damage on disk, or a write of unknown outcome. A
+//! full disk is not one: nothing happened, and the same write may work later.
 
 use std::io;
 use std::sync::OnceLock;
@@ -10,40 +10,40 @@ use rustix::io::Errno;
 /// Something that must not happen on a sound disk, or that the system had no room for.
 #[derive(Debug, thiserror::Error)]
 #[error("{what}")]
-pub(crate) struct Fault {
+pub(crate) struct EngineFault {
     what: String,
-    is_passing: bool,
+    is_temporary: bool,
 }
 
-impl Fault {
+impl EngineFault {
     pub(crate) fn new(what: impl Into<String>) -> Self {
-        Self { what: what.into(), is_passing: false }
+        Self { what: what.into(), is_temporary: false }
     }
 
-    /// Nothing was written, because there was no room.
+    /// Nothing was written, because the disk was full.
     pub(crate) fn no_room(what: impl Into<String>) -> Self {
-        Self { what: what.into(), is_passing: true }
+        Self { what: what.into(), is_temporary: true }
     }
 
-    /// The system would not do something before it had any effect that counts.
+    /// The system refused an operation before it had any effect that counts.
     pub(crate) fn io(what: &str, error: &io::Error) -> Self {
-        Self { what: format!("{what}: {error}"), is_passing: is_passing(error) }
+        Self { what: format!("{what}: {error}"), is_temporary: is_out_of_resources(error) }
     }
 
-    /// Whether it passes by itself, and nothing was lost.
-    pub(crate) fn is_passing(&self) -> bool {
-        self.is_passing
+    /// Whether it goes away by itself, and nothing was lost.
+    pub(crate) fn is_temporary(&self) -> bool {
+        self.is_temporary
     }
 }
 
-/// Whether the system only had no room, or no file to give.
-pub(crate) fn is_passing(error: &io::Error) -> bool {
+/// Whether the system only ran out of disk space or file descriptors.
+pub(crate) fn is_out_of_resources(error: &io::Error) -> bool {
     let passing = [Errno::NOSPC, Errno::DQUOT, Errno::MFILE, Errno::NFILE];
     error.raw_os_error().is_some_and(|code| passing.iter().any(|it| it.raw_os_error() == code))
 }
 
-impl From<Fault> for String {
-    fn from(fault: Fault) -> Self {
+impl From<EngineFault> for String {
+    fn from(fault: EngineFault) -> Self {
         fault.what
     }
 }
@@ -53,10 +53,10 @@ impl From<Fault> for String {
 pub(crate) struct Poison(OnceLock<String>);
 
 impl Poison {
-    /// Remembers and logs a fault, if it is the first, and says so to whoever met it. What passes is
-    /// only said.
-    pub(crate) fn set(&self, fault: &Fault) -> StoreError {
-        if fault.is_passing() {
+    /// Stores and logs the first fault, and returns the error for the caller. A temporary fault is
+    /// only returned.
+    pub(crate) fn set(&self, fault: &EngineFault) -> StoreError {
+        if fault.is_temporary() {
             tracing::debug!(target: "nexo::store", %fault, "no room");
             return StoreError::Unavailable(fault.to_string().into());
         }
@@ -67,7 +67,7 @@ impl Poison {
         StoreError::Poisoned(reason.clone())
     }
 
-    /// Whether all is well.
+    /// Returns `Ok`, or the fault.
     pub(crate) fn check(&self) -> Result<(), StoreError> {
         self.0.get().map_or(Ok(()), |reason| Err(StoreError::Poisoned(reason.clone())))
     }

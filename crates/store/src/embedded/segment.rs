@@ -1,15 +1,15 @@
-//! One file of the commit log: a header, entries, and then whatever was there before.
+//! One file of the commit log: a header, entries, and then whatever was in the file before.
 //!
 //! ```text
 //! header   "nexo log" (8), number of the segment (8), secret (16), checksum (4)
 //! entry    "entr" (4), length (4), number (8), synced (8), checksum (8), that many bytes
 //! ```
 //!
-//! The file is as long as it will get before its first entry, so that a sync has no length to
-//! write. It may have been another segment before, and what people send is in it as they sent it:
-//! every checksum is made with the segment's secret, so neither an old entry nor a body made to look
-//! like one is ever taken for an entry. `synced` says up to which entry the log was durable when
-//! this one was written.
+//! The file has its full length before its first entry, so that a sync has no metadata to write. It
+//! may be a reused segment, and it contains message bodies as clients sent them: every checksum is
+//! keyed with the segment's secret, so neither an old entry nor a body that imitates one is ever
+//! taken for an entry. `synced` says up to which entry the log was durable when this one was
+//! written.
 
 use std::fs::{self, File};
 use std::hash::{BuildHasher, RandomState};
@@ -21,10 +21,10 @@ use std::path::{Path, PathBuf};
 use memchr::memmem;
 
 const MAGIC: [u8; 8] = *b"nexo log";
-const HEADER: usize = 36;
-const MARK: [u8; 4] = *b"entr";
+const SEGMENT_HEADER_BYTES: usize = 36;
+const ENTRY_MAGIC: [u8; 4] = *b"entr";
 /// Bytes of an entry before its payload.
-pub(crate) const ENTRY: usize = 32;
+pub(crate) const ENTRY_HEADER_BYTES: usize = 32;
 
 type Secret = [u8; 16];
 
@@ -38,8 +38,8 @@ pub(crate) struct Segment {
 }
 
 impl Segment {
-    /// Makes a segment, durable and empty, from an old one if there is one of the right length. In
-    /// vain, it leaves nothing behind: the room may be needed.
+    /// Creates a segment, durable and empty, from a retired one if there is one of the right
+    /// length. If that fails, it deletes the file: the disk may be full.
     pub(crate) fn create(
         folder: &Path,
         number: u64,
@@ -74,35 +74,33 @@ impl Segment {
                 file
             }
         };
-        // Unpredictable for whoever sends messages, which is all that is asked of it.
+        // Must be unpredictable for the senders of messages, and no more than that.
         let secret = [(); 2].map(|()| RandomState::new().hash_one(number).to_be_bytes());
         let secret: Secret = std::array::from_fn(|i| secret[i / 8][i % 8]);
         file.write_all_at(&header(number, &secret), 0)?;
         file.sync_all()?;
         fs::rename(draft, path)?;
         File::open(folder)?.sync_all()?;
-        Ok(Self { file, number, secret, at: HEADER as u64, length })
+        Ok(Self { file, number, secret, at: SEGMENT_HEADER_BYTES as u64, length })
     }
 
-    /// Whether so many bytes fit in.
     pub(crate) fn has_room(&self, bytes: usize) -> bool {
         self.at + bytes as u64 <= self.length
     }
 
-    /// Whether nothing was written to it.
     pub(crate) fn is_empty(&self) -> bool {
-        self.at == HEADER as u64
+        self.at == SEGMENT_HEADER_BYTES as u64
     }
 
-    /// Completes an entry, whose payload begins after [`ENTRY`] bytes, and writes it.
+    /// Completes an entry, whose payload begins after [`ENTRY_HEADER_BYTES`], and writes it.
     pub(crate) fn append(&mut self, entry: &mut [u8], number: u64, synced: u64) -> io::Result<()> {
-        let length = u32::try_from(entry.len() - ENTRY).map_err(io::Error::other)?;
-        entry[..4].copy_from_slice(&MARK);
+        let length = u32::try_from(entry.len() - ENTRY_HEADER_BYTES).map_err(io::Error::other)?;
+        entry[..4].copy_from_slice(&ENTRY_MAGIC);
         entry[4..8].copy_from_slice(&length.to_be_bytes());
         entry[8..16].copy_from_slice(&number.to_be_bytes());
         entry[16..24].copy_from_slice(&synced.to_be_bytes());
-        let checksum = checksum(&self.secret, &entry[4..24], &entry[ENTRY..]);
-        entry[24..ENTRY].copy_from_slice(&checksum);
+        let checksum = checksum(&self.secret, &entry[4..24], &entry[ENTRY_HEADER_BYTES..]);
+        entry[24..ENTRY_HEADER_BYTES].copy_from_slice(&checksum);
         self.file.write_all_at(entry, self.at)?;
         self.at += entry.len() as u64;
         Ok(())
@@ -114,7 +112,7 @@ impl Segment {
     }
 }
 
-/// All segments of a folder, by number.
+/// Returns all segments of a folder, by number.
 pub(crate) fn list(folder: &Path) -> io::Result<Vec<(u64, PathBuf)>> {
     let mut segments = Vec::new();
     for entry in fs::read_dir(folder)? {
@@ -128,22 +126,23 @@ pub(crate) fn list(folder: &Path) -> io::Result<Vec<(u64, PathBuf)>> {
     Ok(segments)
 }
 
-/// A segment as it was found.
-pub(crate) struct Found {
+/// A segment as it was read at open.
+pub(crate) struct ScannedSegment {
     bytes: Vec<u8>,
-    /// Number and place of each entry up to the first that is not whole.
+    /// The number and the bytes of each entry up to the first that is not intact.
     entries: Vec<(u64, Range<usize>)>,
-    /// Up to which entry the log was durable, as whole entries after that place say.
+    /// Up to which entry the log was durable, as intact entries after that one say.
     pub(crate) synced_beyond: u64,
 }
 
-impl Found {
-    /// Reads a segment as far as it makes sense. Entries up to `known` came before it.
+impl ScannedSegment {
+    /// Reads the entries of a segment up to the first that is not intact. Entries up to `known` are
+    /// in earlier segments.
     pub(crate) fn read(path: &Path, number: u64, known: u64) -> io::Result<Self> {
         let bytes = fs::read(path)?;
         let mut found = Self { bytes, entries: Vec::new(), synced_beyond: 0 };
         let Some(secret) = secret(&found.bytes, number) else { return Ok(found) };
-        let mut at = HEADER;
+        let mut at = SEGMENT_HEADER_BYTES;
         while let Some(entry) = entry(&found.bytes, at, &secret) {
             if found.entries.last().is_some_and(|(last, _)| last + 1 != entry.number) {
                 break;
@@ -156,47 +155,47 @@ impl Found {
         Ok(found)
     }
 
-    /// The entries with their numbers, oldest first.
+    /// Returns the entries with their numbers, oldest first.
     pub(crate) fn entries(&self) -> impl Iterator<Item = (u64, &[u8])> {
-        self.entries.iter().map(|(number, place)| (*number, &self.bytes[place.clone()]))
+        self.entries.iter().map(|(number, range)| (*number, &self.bytes[range.clone()]))
     }
 }
 
-struct Entry {
+struct LogEntry {
     number: u64,
     synced: u64,
     payload: Range<usize>,
 }
 
-/// The secret in a segment's header, if that is whole.
+/// Returns the secret in a segment's header, if the header is intact.
 fn secret(bytes: &[u8], number: u64) -> Option<Secret> {
     let secret = *bytes.get(16..)?.first_chunk()?;
     bytes.starts_with(&header(number, &secret)).then_some(secret)
 }
 
-/// The whole entry at a place, if there is one.
-fn entry(bytes: &[u8], at: usize, secret: &Secret) -> Option<Entry> {
-    let head: &[u8; ENTRY] = bytes.get(at..)?.first_chunk()?;
+/// Returns the entry at an offset, if it is intact.
+fn entry(bytes: &[u8], at: usize, secret: &Secret) -> Option<LogEntry> {
+    let head: &[u8; ENTRY_HEADER_BYTES] = bytes.get(at..)?.first_chunk()?;
     let number = |from: usize| head[from..].first_chunk().copied().map(u64::from_be_bytes);
     let length = u32::from_be_bytes(*head[4..].first_chunk()?) as usize;
-    let start = at + ENTRY;
+    let start = at + ENTRY_HEADER_BYTES;
     let payload = start..start.checked_add(length)?;
-    let is_whole = head[..4] == MARK
+    let is_whole = head[..4] == ENTRY_MAGIC
         && head[24..] == checksum(secret, &head[4..24], bytes.get(payload.clone())?);
-    is_whole.then_some(Entry { number: number(8)?, synced: number(16)?, payload })
+    is_whole.then_some(LogEntry { number: number(8)?, synced: number(16)?, payload })
 }
 
-/// Looks through the rest of a segment for whole entries. An entry that is torn may be followed by
-/// whole ones, but not by one that knows of its having been durable.
+/// Searches the rest of a segment for intact entries. A torn entry may be followed by intact ones,
+/// but not by one that says that the torn one was synced.
 fn synced_beyond(bytes: &[u8], mut at: usize, secret: &Secret, last: u64) -> u64 {
     let (mut synced, mut patience) = (0, bytes.len());
-    while let Some(found) = memmem::find(&bytes[at..], &MARK) {
+    while let Some(found) = memmem::find(&bytes[at..], &ENTRY_MAGIC) {
         at += found;
-        let Some(head) = bytes[at..].first_chunk::<ENTRY>() else { break };
+        let Some(head) = bytes[at..].first_chunk::<ENTRY_HEADER_BYTES>() else { break };
         let number = head[8..].first_chunk().map_or(0, |it| u64::from_be_bytes(*it));
         let length = head[4..].first_chunk().map_or(0, |it| u32::from_be_bytes(*it) as usize);
-        // What this file held in an earlier life has lower numbers, and no segment has so many
-        // entries. Whatever else looks like an entry may not cost more than one look at the file.
+        // Old entries of a reused file have lower numbers, and no segment has so many entries. All
+        // other lookalikes together may not cost more than one pass over the file.
         let is_near = number > last && number - last <= bytes.len() as u64;
         if is_near && length <= patience {
             patience -= length;
@@ -211,8 +210,8 @@ fn path(folder: &Path, number: u64) -> PathBuf {
     folder.join(format!("{number:010}.log"))
 }
 
-fn header(number: u64, secret: &Secret) -> [u8; HEADER] {
-    let mut bytes = [0; HEADER];
+fn header(number: u64, secret: &Secret) -> [u8; SEGMENT_HEADER_BYTES] {
+    let mut bytes = [0; SEGMENT_HEADER_BYTES];
     bytes[..8].copy_from_slice(&MAGIC);
     bytes[8..16].copy_from_slice(&number.to_be_bytes());
     bytes[16..32].copy_from_slice(secret);

@@ -1,15 +1,15 @@
-//! Damage that the tree's own checksums do not see: whole values in wrong places, and holes.
+//! Damage that the trees' own checksums do not show: intact values under wrong keys, and holes.
 
 use std::sync::Arc;
 
 use nexo_chat::ids::{ClientMsgId, ConversationId, Millis, Seq, UserId};
 use nexo_chat::model::{Content, Draft, Message};
 use nexo_chat::policy::send::Permit;
-use nexo_chat::store::{Appended, Limit, Order, Store, StoreError};
+use nexo_chat::store::{Appended, Limit, MessageStore, Order, Store, StoreError};
 
 use super::batch::Batch;
 use super::core::Core;
-use super::keys::{self, Space};
+use super::keys::{self, Keyspace};
 use super::{Embedded, Options};
 
 fn pair() -> ConversationId {
@@ -34,10 +34,10 @@ async fn read(store: &Arc<Embedded>) -> Result<Vec<Arc<Message>>, StoreError> {
     store.messages(&pair(), Seq(1)..=Seq(9), Limit::of(9), Order::Ascending).await
 }
 
-/// Writes what nobody decided.
+/// Writes records that no decision made.
 async fn write(store: &Arc<Embedded>, damage: impl FnOnce(&Core, &mut Batch) + Send + 'static) {
     let act = |pending: &mut super::Pending<'_>| {
-        damage(pending.core, &mut pending.decided().batch);
+        damage(pending.core, &mut pending.effects().batch);
         Ok(())
     };
     store.submit(1, act).await.unwrap();
@@ -64,23 +64,23 @@ async fn check(damage: impl FnOnce(&Core, &mut Batch) + Send + 'static) {
 #[tokio::test]
 async fn a_value_under_a_wrong_key_is_not_served() {
     check(|core, batch| {
-        let third = core.engine.get(Space::Messages, &keys::message(&pair(), Seq(3)));
+        let third = core.engine.get(Keyspace::Messages, &keys::message(&pair(), Seq(3)));
         let value = third.unwrap().unwrap();
-        batch.put(Space::Messages, &keys::message(&pair(), Seq(2)), &value);
+        batch.put(Keyspace::Messages, &keys::message(&pair(), Seq(2)), &value);
     })
     .await;
 }
 
 #[tokio::test]
 async fn a_hole_is_not_served() {
-    check(|_, batch| batch.delete(Space::Messages, &keys::message(&pair(), Seq(2)))).await;
-    check(|_, batch| batch.delete(Space::Messages, &keys::message(&pair(), Seq(1)))).await;
+    check(|_, batch| batch.delete(Keyspace::Messages, &keys::message(&pair(), Seq(2)))).await;
+    check(|_, batch| batch.delete(Keyspace::Messages, &keys::message(&pair(), Seq(1)))).await;
 }
 
 #[tokio::test]
 async fn a_record_that_is_no_record_is_not_served() {
     check(|_, batch| {
-        batch.put(Space::Messages, &keys::message(&pair(), Seq(2)), b"nonsense");
+        batch.put(Keyspace::Messages, &keys::message(&pair(), Seq(2)), b"nonsense");
     })
     .await;
 }
@@ -90,10 +90,11 @@ async fn an_id_without_its_message_is_damage() {
     let folder = tempfile::tempdir().unwrap();
     let store = Embedded::open(folder.path(), &Options::default()).unwrap();
     let Appended::Stored(message) = send(&store, 1).await.unwrap() else { panic!("it is new") };
-    write(&store, |_, batch| batch.delete(Space::Messages, &keys::message(&pair(), Seq(1)))).await;
+    write(&store, |_, batch| batch.delete(Keyspace::Messages, &keys::message(&pair(), Seq(1))))
+        .await;
     drop(store);
     let store = Embedded::open(folder.path(), &Options::default());
-    // The sender's standing is done again at open, which does not look at the message.
+    // The sender's cursors are replayed at open, which does not read the message.
     let store = store.unwrap();
     assert!(matches!(store.message(message.id).await, Err(StoreError::Poisoned(_))));
     assert!(matches!(send(&store, 1).await, Err(StoreError::Poisoned(_))));

@@ -1,13 +1,48 @@
-//! Sign-ins of the reference engine.
+//! Logins of the reference engine.
 
 use nexo_chat::ids::{LoginId, Millis, UserId};
 use nexo_chat::model::Login;
-use nexo_chat::store::{Rotated, SignedIn};
+use nexo_chat::store::{CreatedLogin, LoginStore, Rotation, StoreFuture};
 
-use super::State;
-use crate::sign_ins::{self, LIVE_MAX};
+use crate::login_rules::{self, LIVE_LOGINS_MAX};
 
-impl State {
+use super::{Memory, MemoryState};
+
+impl LoginStore for Memory {
+    fn create_login(
+        &self,
+        login: Login,
+        session_version: u64,
+        now: Millis,
+    ) -> StoreFuture<'_, Option<CreatedLogin>> {
+        self.write(|state| state.create_login(login, session_version, now))
+    }
+
+    fn login(&self, id: LoginId) -> StoreFuture<'_, Option<Login>> {
+        self.read(|state| state.logins.get(&id).cloned())
+    }
+
+    fn rotate_refresh_token(
+        &self,
+        old_hash: [u8; 32],
+        new_hash: [u8; 32],
+        expires_at: Millis,
+        now: Millis,
+        grace_ms: u64,
+    ) -> StoreFuture<'_, Rotation> {
+        self.write(|state| state.rotate(old_hash, new_hash, expires_at, now, grace_ms))
+    }
+
+    fn end_logins(
+        &self,
+        user: &UserId,
+        which: Box<dyn Fn(&Login) -> bool + Send + Sync>,
+    ) -> StoreFuture<'_, Vec<LoginId>> {
+        self.write(|state| state.end_logins(user, &which))
+    }
+}
+
+impl MemoryState {
     pub(super) fn end_logins(
         &mut self,
         user: &UserId,
@@ -22,44 +57,44 @@ impl State {
         ended
     }
 
-    pub(super) fn create_login(
+    fn create_login(
         &mut self,
         mut login: Login,
         version: u64,
         now: Millis,
-    ) -> Option<SignedIn> {
+    ) -> Option<CreatedLogin> {
         if self.users.get(&login.user)?.session_version != version {
             return None;
         }
         let mine = self.logins.values().filter(|old| old.user == login.user);
-        login.created_at = sign_ins::begin(login.created_at, mine);
-        self.logins.retain(|_, old| old.user != login.user || sign_ins::is_live(old, now));
+        login.created_at = login_rules::created_after(login.created_at, mine);
+        self.logins.retain(|_, old| old.user != login.user || login_rules::is_live(old, now));
         let mine = self.logins.values().filter(|old| old.user == login.user);
-        let ended = sign_ins::too_many(mine, LIVE_MAX - 1);
+        let ended = login_rules::oldest_beyond(mine, LIVE_LOGINS_MAX - 1);
         for old in &ended {
             if let Some(old) = self.logins.get_mut(old) {
                 old.ended = true;
             }
         }
         self.logins.insert(login.id, login.clone());
-        Some(SignedIn { login, ended })
+        Some(CreatedLogin { login, ended })
     }
 
-    pub(super) fn rotate(
+    fn rotate(
         &mut self,
         old_hash: [u8; 32],
         new_hash: [u8; 32],
         expires_at: Millis,
         now: Millis,
         grace_ms: u64,
-    ) -> Rotated {
-        let used = self.used.get(&old_hash).copied();
+    ) -> Rotation {
+        let used = self.used_tokens.get(&old_hash).copied();
         let knows = |login: &&mut Login| login.refresh_hash == old_hash || used == Some(login.id);
-        let Some(login) = self.logins.values_mut().find(knows) else { return Rotated::Unknown };
+        let Some(login) = self.logins.values_mut().find(knows) else { return Rotation::Unknown };
         let id = login.id;
-        let rotated = sign_ins::rotate(login, old_hash, new_hash, expires_at, now, grace_ms);
-        if let Rotated::Done(_) = rotated {
-            self.used.insert(old_hash, id);
+        let rotated = login_rules::rotate(login, old_hash, new_hash, expires_at, now, grace_ms);
+        if let Rotation::Done(_) = rotated {
+            self.used_tokens.insert(old_hash, id);
         }
         rotated
     }

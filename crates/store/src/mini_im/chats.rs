@@ -1,4 +1,4 @@
-//! Chats of two people.
+//! Private chats.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -6,32 +6,32 @@ use nexo_chat::ids::{ConversationId, UserId};
 use nexo_chat::model::{Receive, Settings, Window};
 use nexo_chat::store::StoreError;
 
-use super::Reader;
-use super::old::Key;
-use super::report::Note;
-use super::talk::{Place, Talk};
+use super::MiniImReader;
+use super::history::{ImportedHistory, MessageSource};
+use super::report::ImportNote;
+use super::source::SourceId;
 use crate::archive::Item;
 
-/// What was kept of somebody in a chat or group.
+/// A member's cursors and mute in a chat or group.
 #[derive(Default)]
-pub(super) struct Kept {
-    pub(super) delivered: Option<Key>,
-    pub(super) read: Option<Key>,
-    pub(super) is_quiet: bool,
+pub(super) struct SourceMember {
+    pub(super) delivered: Option<SourceId>,
+    pub(super) read: Option<SourceId>,
+    pub(super) is_muted: bool,
 }
 
-impl Reader {
-    /// All chats. Two rows of the same two people are one conversation.
+impl MiniImReader {
+    /// Imports all chats. Two rows of the same two users are one conversation.
     pub(super) async fn chats(&mut self) -> Result<(), StoreError> {
-        let mut chats: BTreeMap<ConversationId, Vec<Key>> = BTreeMap::new();
+        let mut chats: BTreeMap<ConversationId, Vec<SourceId>> = BTreeMap::new();
         let sql = "SELECT id, user1_id, user2_id FROM t_single_chat ORDER BY id";
-        for mut row in self.old.rows(sql, Vec::new()).await? {
+        for mut row in self.source.rows(sql, Vec::new()).await? {
             let (Some(id), Some(one), Some(other)) = (row.key(), row.key(), row.key()) else {
-                self.report.note(Note::NotTwo, "one without people");
+                self.report.note(ImportNote::NotTwo, "one without people");
                 continue;
             };
             if one == other {
-                self.report.note(Note::NotTwo, id.text());
+                self.report.note(ImportNote::NotTwo, id.text());
                 continue;
             }
             let (one, other) = (self.person(&one).await?, self.person(&other).await?);
@@ -43,68 +43,76 @@ impl Reader {
         Ok(())
     }
 
-    async fn chat(&mut self, conversation: ConversationId, ids: &[Key]) -> Result<(), StoreError> {
+    async fn chat(
+        &mut self,
+        conversation: ConversationId,
+        ids: &[SourceId],
+    ) -> Result<(), StoreError> {
         let list = vec!["?"; ids.len()].join(", ");
-        let place = Place {
+        let source = MessageSource {
             condition: &format!("chat_type = 1 AND single_chat_id IN ({list})"),
-            keys: ids.iter().map(Key::value).collect(),
+            keys: ids.iter().map(SourceId::value).collect(),
             group: None,
         };
-        let talk = self.talk(conversation, &place).await?;
-        if talk.is_empty() {
-            self.report.note(Note::EmptyChat, ids[0].text());
+        let history = self.history(conversation, &source).await?;
+        if history.is_empty() {
+            self.report.note(ImportNote::EmptyChat, ids[0].text());
             return Ok(());
         }
-        let kept = self.kept(ids).await?;
-        let Some((one, other)) = talk.conversation.pair() else { return Ok(()) };
+        let member = self.source_members(ids).await?;
+        let Some((one, other)) = history.conversation.pair() else { return Ok(()) };
         for user in [one, other] {
-            let kept = kept.get(&user);
-            self.member(&talk, user, kept.unwrap_or(&Kept::default()), Window::ALL).await?;
+            let member = member.get(&user);
+            self.member(&history, user, member.unwrap_or(&SourceMember::default()), Window::ALL)
+                .await?;
         }
         Ok(())
     }
 
-    /// What was kept of the people of a chat.
-    async fn kept(&mut self, ids: &[Key]) -> Result<HashMap<UserId, Kept>, StoreError> {
-        let mut all: HashMap<UserId, Kept> = HashMap::new();
-        if !self.old.has("t_single_chat_member") {
+    /// Reads the members of a chat.
+    async fn source_members(
+        &mut self,
+        ids: &[SourceId],
+    ) -> Result<HashMap<UserId, SourceMember>, StoreError> {
+        let mut all: HashMap<UserId, SourceMember> = HashMap::new();
+        if !self.source.has("t_single_chat_member") {
             return Ok(all);
         }
-        let muted = self.old.column("t_single_chat_member", "mute_until");
+        let muted = self.source.column("t_single_chat_member", "mute_until");
         let list = vec!["?"; ids.len()].join(", ");
         let sql = format!(
             "SELECT user_id, last_delivered_msg_id, last_read_msg_id, {muted} > NOW() \
              FROM t_single_chat_member WHERE single_chat_id IN ({list})"
         );
-        for mut row in self.old.rows(sql, ids.iter().map(Key::value).collect()).await? {
-            let Some(user) = row.key().and_then(|user| self.people.get(&user)) else {
-                self.report.note(Note::NoMember, ids[0].text());
+        for mut row in self.source.rows(sql, ids.iter().map(SourceId::value).collect()).await? {
+            let Some(user) = row.key().and_then(|user| self.users.get(&user)) else {
+                self.report.note(ImportNote::NoMember, ids[0].text());
                 continue;
             };
-            let kept = all.entry(user).or_default();
-            // Of two rows, the one that is further.
-            kept.delivered = row.key().max(kept.delivered.take());
-            kept.read = row.key().max(kept.read.take());
-            kept.is_quiet |= row.number() == Some(1);
+            let member = all.entry(user).or_default();
+            // Of two rows, the cursor that is further.
+            member.delivered = row.key().max(member.delivered.take());
+            member.read = row.key().max(member.read.take());
+            member.is_muted |= row.number() == Some(1);
         }
         Ok(all)
     }
 
-    /// Somebody's place.
+    /// Sends a member of a conversation.
     pub(super) async fn member(
         &mut self,
-        talk: &Talk,
+        history: &ImportedHistory,
         user: UserId,
-        kept: &Kept,
+        member: &SourceMember,
         window: Window,
     ) -> Result<(), StoreError> {
-        let progress = talk.progress(&user, kept.delivered.as_ref(), kept.read.as_ref());
+        let progress = history.progress(&user, member.delivered.as_ref(), member.read.as_ref());
         let mut settings = Settings::default();
-        if kept.is_quiet {
+        if member.is_muted {
             settings.receive = Receive::Silent;
-            self.report.note(Note::Silent, talk.conversation.as_str());
+            self.report.note(ImportNote::Silent, history.conversation.as_str());
         }
-        let conversation = talk.conversation.clone();
-        self.give(Item::Member { user, conversation, window, progress, settings }).await
+        let conversation = history.conversation.clone();
+        self.send(Item::Member { user, conversation, window, progress, settings }).await
     }
 }

@@ -1,55 +1,54 @@
-//! What was changed or left out on the way, and why.
+//! What an import changed or left out, and why.
 
 use std::collections::BTreeMap;
 
-/// Examples that are told of each.
+/// Examples that are listed of each.
 const EXAMPLES_MAX: usize = 3;
 
-/// Something that is not as it was.
+/// Something that was changed or left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Note {
-    /// An account has no password any more.
+pub enum ImportNote {
+    /// An account got a password hash that no password matches.
     NoPassword,
-    /// An account was switched off, which there is none of here.
+    /// An account was disabled; here it gets no usable password.
     SwitchedOff,
-    /// An account has another id.
+    /// An account got another id.
     UserRenamed,
-    /// A group has another id.
+    /// A group got another id.
     GroupRenamed,
-    /// An account was made up.
+    /// An account was created for a user id that had none.
     MadeUp,
-    /// A message has another client id.
+    /// A message got another client id.
     ClientId,
-    /// A message is of a kind that nobody knows.
+    /// A message of an unknown kind became a custom one.
     UnknownKind,
-    /// A group has a new owner.
+    /// A group got another owner.
     NewOwner,
-    /// A group has a new code.
+    /// A group got a new join code.
     NewCode,
-    /// A group is quiet for somebody, also after the time they had chosen.
+    /// A conversation that was muted until some time is muted for good.
     Silent,
-    /// A message has no sender.
+    /// A message without a sender was left out.
     NoSender,
-    /// A message's sender is not in the chat.
+    /// A message whose sender is not in the chat was left out.
     SenderOutside,
-    /// A message is in no chat or group.
+    /// A message of no chat or group was left out.
     NoConversation,
-    /// A chat has no message.
+    /// A chat without messages was left out.
     EmptyChat,
-    /// A chat is not of two people.
+    /// A chat that does not have two users was left out.
     NotTwo,
-    /// A group has no members.
+    /// A group without members was left out.
     EmptyGroup,
-    /// A member of nothing, or nobody.
+    /// A member without a user was left out.
     NoMember,
-    /// A message mentions somebody whom nobody knows.
+    /// A mention of an unknown user was left out.
     UnknownMention,
-    /// A wish to come in is not open any more.
+    /// A join request that is no longer open was left out.
     NoRequest,
 }
 
-impl Note {
-    /// What it says.
+impl ImportNote {
     pub fn text(self) -> &'static str {
         match self {
             Self::NoPassword => {
@@ -84,21 +83,21 @@ impl Note {
         }
     }
 
-    /// Whether something is not there any more.
+    /// Whether data was left out.
     pub fn is_loss(self) -> bool {
         self >= Self::NoSender
     }
 }
 
-/// All of it.
+/// Counts and examples of all notes.
 #[derive(Clone, Debug, Default)]
-pub struct Report {
-    notes: BTreeMap<Note, (u64, Vec<String>)>,
+pub struct ImportReport {
+    notes: BTreeMap<ImportNote, (u64, Vec<String>)>,
     tables: Vec<(String, u64)>,
 }
 
-impl Report {
-    pub(super) fn note(&mut self, note: Note, example: impl Into<String>) {
+impl ImportReport {
+    pub(super) fn note(&mut self, note: ImportNote, example: impl Into<String>) {
         let (count, examples) = self.notes.entry(note).or_default();
         *count += 1;
         if examples.len() < EXAMPLES_MAX {
@@ -106,7 +105,7 @@ impl Report {
         }
     }
 
-    pub(super) fn note_many(&mut self, note: Note, count: u64) {
+    pub(super) fn note_many(&mut self, note: ImportNote, count: u64) {
         if count > 0 {
             self.notes.entry(note).or_default().0 += count;
         }
@@ -118,17 +117,16 @@ impl Report {
         }
     }
 
-    /// How many of these there were.
-    pub fn count(&self, note: Note) -> u64 {
+    pub fn count(&self, note: ImportNote) -> u64 {
         self.notes.get(&note).map_or(0, |(count, _)| *count)
     }
 
-    /// What there was, how many, and examples.
-    pub fn notes(&self) -> impl Iterator<Item = (Note, u64, &[String])> {
+    /// Returns the notes with their counts and examples.
+    pub fn notes(&self) -> impl Iterator<Item = (ImportNote, u64, &[String])> {
         self.notes.iter().map(|(note, (count, examples))| (*note, *count, examples.as_slice()))
     }
 
-    /// Tables that were left out, and how many rows they have.
+    /// Returns the tables that were left out, and how many rows they have.
     pub fn tables(&self) -> &[(String, u64)] {
         &self.tables
     }

@@ -1,7 +1,7 @@
-//! The queue of a committer: takes everything that waits, in order, and stores it.
+//! A committer: takes the writes that wait in its queue, in order, and stores them.
 //!
-//! A conversation always has the same committer, so what is asked one after the other here is done
-//! one after the other. Several of them work at once, each in a transaction of its own.
+//! A conversation always has the same committer, so its writes are done in the order in which they
+//! were queued. Several committers work at once, each in its own transaction.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,40 +11,40 @@ use std::time::Instant;
 use nexo_chat::Reason;
 use nexo_chat::ids::ConversationId;
 use nexo_chat::model::Message;
-use nexo_chat::store::{Appended, Decided, StoreError};
+use nexo_chat::store::{Appended, GroupOutcome, StoreError};
 use tokio::sync::{mpsc, oneshot};
 
-use super::append::{self, Done};
+use super::append::{self, AppendOutcome};
+use super::change_group::{self, GroupChangeRequest};
 use super::core::Core;
-use super::fault::Fault;
-use super::group_acts::{self, GroupAct};
-use super::recall::{self, RecallAct};
+use super::fault::SqlFault;
+use super::recall::{self, RecallRequest};
 use crate::prepared::Prepared;
 
-/// Gives an outcome to whoever waits for it.
-pub(crate) type Answer<T> = oneshot::Sender<Result<T, StoreError>>;
+/// Sends the result to the caller that waits for it.
+pub(crate) type ResultSender<T> = oneshot::Sender<Result<T, StoreError>>;
 
-/// What a committer is asked.
-pub(crate) enum Work {
-    Append(Box<Prepared>, Answer<Appended>),
-    /// Messages of one conversation that stay together.
-    Run(Vec<Prepared>, Answer<Vec<Appended>>),
-    Group(GroupAct, Answer<Result<Decided, Reason>>),
-    Recall(RecallAct, Answer<Result<Arc<Message>, Reason>>),
-    /// Everything before it is done.
-    Pass(oneshot::Sender<()>),
-    /// The end: everything before it is done, nothing after.
+pub(crate) enum WriteRequest {
+    Append(Box<Prepared>, ResultSender<Appended>),
+    /// Messages of one conversation that are stored together or not at all.
+    AppendRun(Vec<Prepared>, ResultSender<Vec<Appended>>),
+    ChangeGroup(GroupChangeRequest, ResultSender<Result<GroupOutcome, Reason>>),
+    Recall(RecallRequest, ResultSender<Result<Arc<Message>, Reason>>),
+    /// Dropped when everything before it is done.
+    Barrier(oneshot::Sender<()>),
+    /// Ends the committer: everything before it is done, nothing after.
     Close(oneshot::Sender<()>),
 }
 
-/// Who waits for messages to be stored.
-enum Asker {
-    One(Answer<Appended>),
-    Run(usize, Answer<Vec<Appended>>),
+/// A caller that waits for messages to be stored.
+enum AppendWaiter {
+    One(ResultSender<Appended>),
+    Run(usize, ResultSender<Vec<Appended>>),
 }
 
-impl Asker {
-    /// Of the outcomes, those that are theirs come next. Whoever asked may be gone.
+impl AppendWaiter {
+    /// Takes the caller's outcomes from the front of `outcomes`. The caller may have dropped the
+    /// future.
     fn answer(self, outcomes: &mut impl Iterator<Item = Appended>) {
         match self {
             Self::One(answer) => {
@@ -56,7 +56,7 @@ impl Asker {
         }
     }
 
-    fn refuse(self, error: &str) {
+    fn fail(self, error: &str) {
         let error = StoreError::Unavailable(error.into());
         match self {
             Self::One(answer) => drop(answer.send(Err(error))),
@@ -65,26 +65,26 @@ impl Asker {
     }
 }
 
-/// Messages that are stored together, and who waits for them, in the same order.
+/// Messages that are stored together, and their callers in the same order.
 #[derive(Default)]
-struct Lot {
+struct AppendBatch {
     drafts: Vec<Prepared>,
-    askers: Vec<Asker>,
+    waiters: Vec<AppendWaiter>,
     bytes: usize,
 }
 
-impl Lot {
-    /// Takes what is asked; gives it back if it is something else.
-    fn add(&mut self, work: Work) -> Option<Work> {
+impl AppendBatch {
+    /// Adds a request for an append; returns any other request.
+    fn add(&mut self, work: WriteRequest) -> Option<WriteRequest> {
         match work {
-            Work::Append(prepared, answer) => {
+            WriteRequest::Append(prepared, answer) => {
                 self.bytes += prepared.bytes();
                 self.drafts.push(*prepared);
-                self.askers.push(Asker::One(answer));
+                self.waiters.push(AppendWaiter::One(answer));
             }
-            Work::Run(run, answer) => {
+            WriteRequest::AppendRun(run, answer) => {
                 self.bytes += run.iter().map(Prepared::bytes).sum::<usize>();
-                self.askers.push(Asker::Run(run.len(), answer));
+                self.waiters.push(AppendWaiter::Run(run.len(), answer));
                 self.drafts.extend(run);
             }
             other => return Some(other),
@@ -92,17 +92,17 @@ impl Lot {
         None
     }
 
-    /// One lot for each conversation.
-    fn apart(self) -> impl Iterator<Item = Self> {
+    /// Splits it into one batch for each conversation.
+    fn split_by_conversation(self) -> impl Iterator<Item = Self> {
         let mut apart: BTreeMap<ConversationId, Self> = BTreeMap::new();
         let mut drafts = self.drafts.into_iter();
-        for asker in self.askers {
-            let count = if let Asker::Run(count, _) = &asker { *count } else { 1 };
+        for waiter in self.waiters {
+            let count = if let AppendWaiter::Run(count, _) = &waiter { *count } else { 1 };
             let mut theirs = drafts.by_ref().take(count).peekable();
             let Some(first) = theirs.peek() else { continue };
             let part = apart.entry(first.draft.conversation.clone()).or_default();
             part.drafts.extend(theirs);
-            part.askers.push(asker);
+            part.waiters.push(waiter);
         }
         apart.into_values()
     }
@@ -114,12 +114,12 @@ const BATCH_BYTES_MAX: usize = 2 << 20;
 
 pub(crate) struct Committer {
     pub(crate) core: Arc<Core>,
-    pub(crate) queue: mpsc::UnboundedReceiver<Work>,
+    pub(crate) queue: mpsc::Receiver<WriteRequest>,
     pub(crate) waiting_bytes: Arc<AtomicUsize>,
 }
 
 impl Committer {
-    /// Works until it is closed or nobody is left to ask.
+    /// Runs until it is closed or the store is dropped.
     pub(crate) async fn run(mut self) {
         let mut put_back = None;
         loop {
@@ -128,24 +128,25 @@ impl Committer {
                 None => self.queue.recv().await,
             };
             match next {
-                Some(work @ (Work::Append(..) | Work::Run(..))) => {
-                    let lot = self.lot(work, &mut put_back);
+                Some(work @ (WriteRequest::Append(..) | WriteRequest::AppendRun(..))) => {
+                    let batch = self.next_batch(work, &mut put_back);
                     let began = Instant::now();
-                    self.store(lot).await;
+                    self.store(batch).await;
                     self.core.meters.commit_seconds.record(began.elapsed());
-                    // Those who were answered may have more to say, which then goes together.
+                    // Callers that were just answered may send more, which then goes into one
+                    // batch.
                     tokio::task::yield_now().await;
                 }
-                // Whoever asked may be gone; that undoes nothing.
-                Some(Work::Group(act, answer)) => {
-                    drop(answer.send(group_acts::change(&self.core, act).await));
+                // The caller may have dropped the future: that undoes nothing.
+                Some(WriteRequest::ChangeGroup(transaction, answer)) => {
+                    drop(answer.send(change_group::change(&self.core, transaction).await));
                 }
-                Some(Work::Recall(act, answer)) => {
-                    drop(answer.send(recall::recall(&self.core, act).await));
+                Some(WriteRequest::Recall(transaction, answer)) => {
+                    drop(answer.send(recall::recall(&self.core, transaction).await));
                 }
-                Some(Work::Pass(answer)) => drop(answer), // which tells whoever waits
-                Some(Work::Close(answer)) => {
-                    drop(answer); // which tells whoever waits
+                Some(WriteRequest::Barrier(answer)) => drop(answer), // the caller waits for the drop
+                Some(WriteRequest::Close(answer)) => {
+                    drop(answer); // the caller waits for the drop
                     return;
                 }
                 None => return,
@@ -153,58 +154,61 @@ impl Committer {
         }
     }
 
-    /// Takes the messages that wait, up to a bound or something else.
-    fn lot(&mut self, first: Work, put_back: &mut Option<Work>) -> Lot {
-        let mut lot = Lot::default();
+    /// Takes waiting appends up to a limit, or up to another request, which goes into `put_back`.
+    fn next_batch(
+        &mut self,
+        first: WriteRequest,
+        put_back: &mut Option<WriteRequest>,
+    ) -> AppendBatch {
+        let mut batch = AppendBatch::default();
         let mut next = Some(first);
         while let Some(work) = next {
-            *put_back = lot.add(work);
+            *put_back = batch.add(work);
             if put_back.is_some() {
                 break;
             }
-            let has_room = lot.drafts.len() < BATCH_MAX && lot.bytes < BATCH_BYTES_MAX;
+            let has_room = batch.drafts.len() < BATCH_MAX && batch.bytes < BATCH_BYTES_MAX;
             next = has_room.then(|| self.queue.try_recv().ok()).flatten();
         }
-        self.waiting_bytes.fetch_sub(lot.bytes, Ordering::Relaxed);
-        lot
+        self.waiting_bytes.fetch_sub(batch.bytes, Ordering::Relaxed);
+        batch
     }
 
-    /// Stores a lot. If something stands in the way of one of its conversations, the others go
-    /// without it.
-    async fn store(&self, lot: Lot) {
-        let first = &lot.drafts[0].draft.conversation;
-        let is_one = lot.drafts.iter().all(|it| it.draft.conversation == *first);
-        let done = append::append(&self.core, &lot.drafts).await;
-        if let (false, Err(Fault::Again(_) | Fault::Damaged(_))) = (is_one, &done) {
-            for part in lot.apart() {
-                self.answer(append::append(&self.core, &part.drafts).await, part.askers);
+    /// Stores a batch. If one of its conversations cannot be stored, stores each on its own.
+    async fn store(&self, batch: AppendBatch) {
+        let first = &batch.drafts[0].draft.conversation;
+        let is_one = batch.drafts.iter().all(|it| it.draft.conversation == *first);
+        let done = append::append(&self.core, &batch.drafts).await;
+        if let (false, Err(SqlFault::Retryable(_) | SqlFault::Damaged(_))) = (is_one, &done) {
+            for part in batch.split_by_conversation() {
+                self.answer(append::append(&self.core, &part.drafts).await, part.waiters);
             }
         } else {
-            self.answer(done, lot.askers);
+            self.answer(done, batch.waiters);
         }
     }
 
-    /// Tells of what became durable, and answers.
-    fn answer(&self, done: Result<Done, Fault>, askers: Vec<Asker>) {
+    /// Announces what became durable, and answers the callers.
+    fn answer(&self, done: Result<AppendOutcome, SqlFault>, waiters: Vec<AppendWaiter>) {
         match done {
-            Ok(Done { outcomes, kept }) => {
+            Ok(AppendOutcome { outcomes, events }) => {
                 let meters = &self.core.meters;
                 #[allow(clippy::cast_precision_loss, reason = "a batch is bounded")]
-                meters.batch_messages.record(kept.len() as f64);
-                meters.saved.increment(kept.len() as u64);
+                meters.batch_messages.record(events.len() as f64);
+                meters.saved.increment(events.len() as u64);
                 let again = outcomes.iter().filter(|it| matches!(it, Appended::Duplicate(_)));
                 meters.duplicates.increment(again.count() as u64);
-                self.core.announce(&kept);
+                self.core.announce(&events);
                 let mut outcomes = outcomes.into_iter();
-                for asker in askers {
-                    asker.answer(&mut outcomes);
+                for waiter in waiters {
+                    waiter.answer(&mut outcomes);
                 }
             }
             Err(error) => {
                 let error = error.to_string();
-                tracing::warn!(target: "nexo::store", error, asked = askers.len(), "not saved");
-                for asker in askers {
-                    asker.refuse(&error);
+                tracing::warn!(target: "nexo::store", error, asked = waiters.len(), "not saved");
+                for waiter in waiters {
+                    waiter.fail(&error);
                 }
             }
         }

@@ -1,4 +1,4 @@
-//! What the engine's tasks share.
+//! The state that the engine's tasks share.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
@@ -6,50 +6,51 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
+use nexo_chat::event::Event;
 use nexo_chat::ids::{ConversationId, MessageId, UserId};
-use nexo_chat::model::{Kept, Message};
-use nexo_chat::store::{Committed, StoreError};
+use nexo_chat::model::Message;
+use nexo_chat::store::{CommitListener, StoreError};
 
-use super::act::Names;
 use super::pool::Pool;
+use super::transaction::TransactionIds;
 use crate::meters::Meters;
 
-/// Conversations that are remembered to have a row.
-const MADE_MAX: usize = 200_000;
-/// Messages that are remembered to be stored.
-const RECENT_MAX: usize = 200_000;
-/// Messages that are kept at hand with what they say.
-const HEARD_MAX: usize = 20_000;
-/// A longer text is not kept at hand.
-const HEARD_BYTES_MAX: usize = 8 << 10;
-const PEOPLE_MAX: usize = 400_000;
+/// Conversations that are known to have a row.
+const CONVERSATIONS_MAX: usize = 200_000;
+/// Ids of messages that are known to be stored.
+const RECENT_IDS_MAX: usize = 200_000;
+/// Messages that are cached with their content.
+const RECENT_MESSAGES_MAX: usize = 20_000;
+/// A larger message is not cached.
+const RECENT_MESSAGE_BYTES_MAX: usize = 8 << 10;
+const KNOWN_USERS_MAX: usize = 400_000;
 
 pub(crate) struct Core {
     pub(crate) pool: Arc<Pool>,
-    pub(crate) names: Names,
+    pub(crate) transaction_ids: TransactionIds,
     pub(crate) patience: Duration,
     pub(crate) closed: AtomicBool,
     pub(crate) meters: Meters,
-    listener: OnceLock<Arc<dyn Committed>>,
-    /// Held while somebody is told, so that one thing is told at a time.
+    listener: OnceLock<Arc<dyn CommitListener>>,
+    /// Held while the listener is called, so that it is called from one thread at a time.
     announcing: Mutex<()>,
-    made: Mutex<HashSet<ConversationId>>,
-    /// Messages that were stored through this node a moment ago. What is not among them may be stored
-    /// all the same.
-    pub(crate) recent: Remembered<MessageId, ()>,
-    /// Messages that were stored or heard of a moment ago.
-    pub(crate) heard: Remembered<MessageId, Arc<Message>>,
-    /// People who have an account, for good.
-    pub(crate) people: Remembered<UserId, ()>,
+    known_conversations: Mutex<HashSet<ConversationId>>,
+    /// Messages that were stored through this node recently. A message that is not here may be
+    /// stored all the same.
+    pub(crate) recent_ids: RecentCache<MessageId, ()>,
+    /// Messages that this or another node stored recently.
+    pub(crate) recent_messages: RecentCache<MessageId, Arc<Message>>,
+    /// Users that have an account; accounts are never deleted.
+    pub(crate) known_users: RecentCache<UserId, ()>,
 }
 
-/// Things that never change, the newest of them: half of them goes when there are too many.
-pub(crate) struct Remembered<K, V> {
+/// A bounded cache of values that never change. When it is full, the older half is dropped.
+pub(crate) struct RecentCache<K, V> {
     halves: Mutex<[HashMap<K, V>; 2]>,
     max: usize,
 }
 
-impl<K: Eq + Hash, V: Clone> Remembered<K, V> {
+impl<K: Eq + Hash, V: Clone> RecentCache<K, V> {
     fn new(max: usize) -> Self {
         Self { halves: Mutex::new([HashMap::new(), HashMap::new()]), max }
     }
@@ -72,56 +73,56 @@ impl Core {
     pub(crate) fn new(pool: Arc<Pool>, patience: Duration) -> Self {
         Self {
             pool,
-            names: Names::new(),
+            transaction_ids: TransactionIds::new(),
             patience,
             closed: AtomicBool::new(false),
             meters: Meters::new(),
             listener: OnceLock::new(),
             announcing: Mutex::default(),
-            made: Mutex::default(),
-            recent: Remembered::new(RECENT_MAX),
-            heard: Remembered::new(HEARD_MAX),
-            people: Remembered::new(PEOPLE_MAX),
+            known_conversations: Mutex::default(),
+            recent_ids: RecentCache::new(RECENT_IDS_MAX),
+            recent_messages: RecentCache::new(RECENT_MESSAGES_MAX),
+            known_users: RecentCache::new(KNOWN_USERS_MAX),
         }
     }
 
-    pub(crate) fn listen(&self, listener: Arc<dyn Committed>) {
+    pub(crate) fn set_listener(&self, listener: Arc<dyn CommitListener>) {
         if self.listener.set(listener).is_err() {
             tracing::warn!("a second listener for commits was ignored");
         }
     }
 
-    /// Tells of what became durable.
-    pub(crate) fn announce(&self, kept: &[Kept]) {
-        if let (Some(listener), false) = (self.listener.get(), kept.is_empty()) {
+    /// Passes durable events to the listener.
+    pub(crate) fn announce(&self, events: &[Event]) {
+        if let (Some(listener), false) = (self.listener.get(), events.is_empty()) {
             let _one = self.announcing.lock().unwrap_or_else(PoisonError::into_inner);
-            listener.committed(kept);
+            listener.on_committed(events);
         }
     }
 
-    /// Keeps a message at hand.
-    pub(crate) fn hear(&self, message: &Arc<Message>) {
-        if message.weight() <= HEARD_BYTES_MAX {
-            self.heard.insert(message.id, Arc::clone(message));
+    /// Caches a message unless it is large.
+    pub(crate) fn remember_message(&self, message: &Arc<Message>) {
+        if message.weight() <= RECENT_MESSAGE_BYTES_MAX {
+            self.recent_messages.insert(message.id, Arc::clone(message));
         }
     }
 
-    /// Those of these conversations that may have no row yet.
-    pub(crate) fn unmade(&self, all: &[ConversationId]) -> Vec<ConversationId> {
-        let made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+    /// Returns those of the conversations that may have no row yet.
+    pub(crate) fn unknown_conversations(&self, all: &[ConversationId]) -> Vec<ConversationId> {
+        let made = self.known_conversations.lock().unwrap_or_else(PoisonError::into_inner);
         all.iter().filter(|conversation| !made.contains(*conversation)).cloned().collect()
     }
 
-    /// These have no row after all.
-    pub(crate) fn forget_made(&self, these: &[ConversationId]) {
-        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+    /// Removes conversations whose row was deleted.
+    pub(crate) fn forget_conversations(&self, these: &[ConversationId]) {
+        let mut made = self.known_conversations.lock().unwrap_or_else(PoisonError::into_inner);
         made.retain(|conversation| !these.contains(conversation));
     }
 
-    /// These have a row; rows are never deleted.
-    pub(crate) fn are_made(&self, these: Vec<ConversationId>) {
-        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
-        if made.len() > MADE_MAX {
+    /// Adds conversations that have a row.
+    pub(crate) fn remember_conversations(&self, these: Vec<ConversationId>) {
+        let mut made = self.known_conversations.lock().unwrap_or_else(PoisonError::into_inner);
+        if made.len() > CONVERSATIONS_MAX {
             made.clear();
         }
         made.extend(these);

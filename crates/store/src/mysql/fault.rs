@@ -1,49 +1,53 @@
-//! What can go wrong between us and the database.
+//! Errors between the engine and the database.
 
 use mysql_async::{Error, IoError};
 use nexo_chat::reason::BoxError;
 use nexo_chat::store::StoreError;
 
-/// Why a statement or a transaction did not do its work.
+/// Why a statement or a transaction failed.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Fault {
-    /// Others were in the way and nothing happened: the same again may work at once.
+pub(crate) enum SqlFault {
+    /// A lock conflict, and nothing was changed: the same transaction may succeed at once.
     #[error("others were in the way: {0}")]
-    Again(#[source] BoxError),
-    /// A unique key is taken, or the name of a column.
+    Retryable(#[source] BoxError),
+    /// A unique key exists already, or a column does.
     #[error("already there: {0}")]
-    Taken(#[source] BoxError),
-    /// The database cannot be reached, or does not do as it is told.
+    DuplicateKey(#[source] BoxError),
+    /// The database cannot be reached, or refuses the statement.
     #[error("{0}")]
-    Away(#[source] BoxError),
-    /// Whether a commit happened cannot be found out now.
+    Unreachable(#[source] BoxError),
+    /// It cannot be found out now whether a commit happened.
     #[error("the answer to a commit was lost, and the database cannot be asked: {0}")]
-    Unknown(#[source] BoxError),
-    /// A row says something impossible.
+    UnknownOutcome(#[source] BoxError),
+    /// A row has impossible content.
     #[error("damaged row: {0}")]
     Damaged(String),
 }
 
-/// Duplicate key, and a column that is there already.
-const TAKEN: [u16; 2] = [1062, 1060];
-/// Lock wait timeout, deadlock, and what a distributed database says when writes meet.
-const AGAIN: [u16; 6] = [1205, 1213, 1020, 8002, 8022, 9007];
+/// Duplicate key, and duplicate column.
+const DUPLICATE_KEY_CODES: [u16; 2] = [1062, 1060];
+/// Lock wait timeout, deadlock, and the write conflicts of a distributed database.
+const RETRYABLE_CODES: [u16; 6] = [1205, 1213, 1020, 8002, 8022, 9007];
 
-impl From<Error> for Fault {
+impl From<Error> for SqlFault {
     fn from(error: Error) -> Self {
         match &error {
-            Error::Server(told) if TAKEN.contains(&told.code) => Self::Taken(error.into()),
-            Error::Server(told) if AGAIN.contains(&told.code) => Self::Again(error.into()),
-            _ => Self::away(error),
+            Error::Server(server) if DUPLICATE_KEY_CODES.contains(&server.code) => {
+                Self::DuplicateKey(error.into())
+            }
+            Error::Server(server) if RETRYABLE_CODES.contains(&server.code) => {
+                Self::Retryable(error.into())
+            }
+            _ => Self::unreachable(error),
         }
     }
 }
 
-impl Fault {
-    /// The database cannot be reached. The library puts the same words before an error once more at
-    /// each of its layers; only the innermost is kept.
-    pub(crate) fn away(error: Error) -> Self {
-        Self::Away(match error {
+impl SqlFault {
+    /// The database cannot be reached. Each layer of the library repeats the same words before an
+    /// error; only the innermost error is kept.
+    pub(crate) fn unreachable(error: Error) -> Self {
+        Self::Unreachable(match error {
             Error::Io(IoError::Io(error)) => error.into(),
             Error::Io(IoError::Tls(error)) => format!("TLS: {error}").into(),
             error => error.into(),
@@ -51,19 +55,18 @@ impl Fault {
     }
 }
 
-impl From<Fault> for StoreError {
-    fn from(fault: Fault) -> Self {
+impl From<SqlFault> for StoreError {
+    fn from(fault: SqlFault) -> Self {
         match fault {
-            Fault::Damaged(_) => Self::Poisoned(fault.to_string()),
-            Fault::Again(error) | Fault::Taken(error) | Fault::Away(error) => {
-                Self::Unavailable(error)
-            }
-            Fault::Unknown(_) => Self::Unavailable(fault.into()),
+            SqlFault::Damaged(_) => Self::Poisoned(fault.to_string()),
+            SqlFault::Retryable(error)
+            | SqlFault::DuplicateKey(error)
+            | SqlFault::Unreachable(error) => Self::Unavailable(error),
+            SqlFault::UnknownOutcome(_) => Self::Unavailable(fault.into()),
         }
     }
 }
 
-/// A row that says something impossible.
-pub(crate) fn damaged(what: impl Into<String>) -> Fault {
-    Fault::Damaged(what.into())
+pub(crate) fn damaged(what: impl Into<String>) -> SqlFault {
+    SqlFault::Damaged(what.into())
 }

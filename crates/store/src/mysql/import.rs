@@ -1,37 +1,37 @@
-//! Takes everything over from another store, into a database that has nothing.
+//! Imports everything from another store, into an empty database.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use mysql_async::Value;
 use nexo_chat::ids::{ConversationId, Millis, Seq, UserId};
-use nexo_chat::model::Edge;
-use nexo_chat::store::{StoreError, Stored};
+use nexo_chat::model::WindowEnd;
+use nexo_chat::store::{StoreError, StoreFuture};
 
-use super::act::Act;
-use super::append::EVERYBODY;
+use super::append::MENTION_ALL;
 use super::core::Core;
-use super::fault::Fault;
-use super::nodes::{self, Role};
+use super::fault::SqlFault;
+use super::nodes::{self, NodeRole};
 use super::options::MySqlOptions;
 use super::row::{self, CHANGE, LOGIN, MESSAGE, RESET, USER};
 use super::sql::values;
-use super::{MySql, cursors, groups, schema};
-use crate::archive::{ArchiveError, Import, Item, Lot};
+use super::transaction::Transaction;
+use super::{MySql, group_rows, members, schema};
+use crate::archive::{ArchiveError, Import, Item, ItemBatch};
 
 impl MySql {
-    /// Opens a database that has no data, to put data into it. Until [`Import::finish`] no server
-    /// starts on it, also after a crash.
+    /// Opens a database without data, to import into it. Until [`Import::finish`] no server starts
+    /// on it, also after a crash.
     pub async fn open_to_fill(options: &MySqlOptions) -> Result<Arc<Self>, ArchiveError> {
-        let core = Self::reach(options)?;
+        let core = Self::connect(options)?;
         schema::migrate(&core.pool).await.map_err(StoreError::from)?;
         if let Some(table) = content(&core).await? {
-            // One that was left half-filled is told as such.
-            let filling = nodes::is_filling(&core).await.map_err(StoreError::from)?;
+            // A database whose import did not finish has its own error.
+            let filling = nodes::filling_conflict(&core).await.map_err(StoreError::from)?;
             return Err(filling.unwrap_or(ArchiveError::NotEmpty(table)));
         }
-        let store = Self::start(core, Role::Fill, options).await?;
-        // Again, now that nobody else may come.
+        let store = Self::start(core, NodeRole::Fill, options).await?;
+        // Checked again, now that the lease excludes everybody else.
         if let Some(table) = content(&store.core).await? {
             store.finish().await?;
             return Err(ArchiveError::NotEmpty(table));
@@ -40,7 +40,7 @@ impl MySql {
     }
 }
 
-/// Something that is there, if anything is.
+/// Returns a table that is not empty, if there is one.
 async fn content(core: &Core) -> Result<Option<String>, StoreError> {
     for (table, _) in tables() {
         let sql = format!("SELECT 1 FROM {table} LIMIT 1");
@@ -52,35 +52,35 @@ async fn content(core: &Core) -> Result<Option<String>, StoreError> {
 }
 
 impl Import for MySql {
-    fn import(&self, lot: Lot) -> Stored<'static, ()> {
-        self.change(async move |core| import(&core, &lot).await)
+    fn import(&self, batch: ItemBatch) -> StoreFuture<'static, ()> {
+        self.spawn_write(async move |core| import(&core, &batch).await)
     }
 
-    fn finish(&self) -> Stored<'_, ()> {
-        self.ask(async move |core| {
-            schema::fold_all(&core.pool).await?;
-            Ok(nodes::filled(&core).await?)
+    fn finish(&self) -> StoreFuture<'_, ()> {
+        self.spawn_read(async move |core| {
+            schema::index_folded_ids(&core.pool).await?;
+            Ok(nodes::end_filling(&core).await?)
         })
     }
 }
 
-/// Puts a lot in, in one transaction.
-async fn import(core: &Core, lot: &[Item]) -> Result<(), StoreError> {
-    let mut tries = core.tries();
+/// Imports a batch in one transaction.
+async fn import(core: &Core, batch: &[Item]) -> Result<(), StoreError> {
+    let mut retry = core.retry_policy();
     loop {
         let attempt = async {
-            let mut act = core.begin().await?;
-            Rows::of(lot).write(&mut act).await?;
-            act.commit().await
+            let mut transaction = core.begin().await?;
+            ImportRows::of(batch).write(&mut transaction).await?;
+            transaction.commit().await
         };
         match attempt.await {
             Ok(()) => return Ok(()),
-            Err(fault) => tries.again(fault).await?,
+            Err(fault) => retry.wait(fault).await?,
         }
     }
 }
 
-/// The tables and the columns that a thing fills.
+/// The tables that items are imported into, with their columns.
 fn tables() -> [(&'static str, String); 15] {
     [
         ("users", USER.to_owned()),
@@ -88,30 +88,30 @@ fn tables() -> [(&'static str, String); 15] {
         ("logins", LOGIN.to_owned()),
         ("refresh_hashes", "refresh_hash, login_id, generation".to_owned()),
         ("reset_codes", RESET.to_owned()),
-        ("chat_groups", groups::GROUP_COLUMNS.to_owned()),
+        ("chat_groups", group_rows::GROUP_COLUMNS.to_owned()),
         ("join_codes", "code, group_id".to_owned()),
-        ("group_members", format!("group_id, {}", groups::MEMBER)),
+        ("group_members", format!("group_id, {}", group_rows::MEMBER)),
         ("mutes", "group_id, user_id, muted_until".to_owned()),
         ("join_requests", "group_id, user_id, message, at".to_owned()),
         ("messages", MESSAGE.to_owned()),
         ("changes", format!("conversation_id, {CHANGE}")),
-        ("members", format!("{}, {}", cursors::MEMBER, row::SETTINGS)),
+        ("members", format!("{}, {}", members::MEMBER, row::SETTINGS)),
         ("quiet_messages", "user_id, conversation_id, seq, total".to_owned()),
         ("mentions", "user_id, conversation_id, seq, sender".to_owned()),
     ]
 }
 
-/// What is known of a conversation by a lot.
+/// What a batch has of a conversation.
 #[derive(Default)]
-struct Head {
+struct ImportedHead {
     seq: Seq,
     change_seq: Seq,
     newest_at: Millis,
-    end: Option<Edge>,
+    end: Option<WindowEnd>,
 }
 
-/// The newest of what several lots know.
-const HEADS: &str = "INSERT INTO conversations \
+/// Several batches may have parts of a conversation: the newest values win.
+const UPSERT_HEADS: &str = "INSERT INTO conversations \
      (id, max_seq, change_seq, newest_at, end_seq, end_change_seq, end_at) VALUES {} \
      ON DUPLICATE KEY UPDATE \
      newest_at = IF(VALUES(max_seq) > max_seq, VALUES(newest_at), newest_at), \
@@ -121,74 +121,76 @@ const HEADS: &str = "INSERT INTO conversations \
      end_change_seq = COALESCE(VALUES(end_change_seq), end_change_seq), \
      end_at = COALESCE(VALUES(end_at), end_at)";
 
-/// The rows of a lot, by table.
+/// The rows of a batch, by table.
 #[derive(Default)]
-struct Rows {
+struct ImportRows {
     of: HashMap<&'static str, Vec<Vec<Value>>>,
-    heads: BTreeMap<ConversationId, Head>,
+    heads: BTreeMap<ConversationId, ImportedHead>,
 }
 
-impl Rows {
-    fn of(lot: &[Item]) -> Self {
+impl ImportRows {
+    fn of(batch: &[Item]) -> Self {
         let mut rows = Self::default();
-        for item in lot {
+        for item in batch {
             rows.add(item);
         }
         rows
     }
 
-    async fn write(mut self, act: &mut Act) -> Result<(), Fault> {
+    async fn write(mut self, transaction: &mut Transaction) -> Result<(), SqlFault> {
         for (table, columns) in tables() {
             if let Some(rows) = self.of.remove(table) {
                 let sql = format!("INSERT INTO {table} ({columns}) VALUES {{}}");
-                act.write(&sql, rows).await?;
+                transaction.write(&sql, rows).await?;
             }
         }
-        // Last: what others lock too is not held for long.
+        // Last, so that rows that other batches lock too are not locked for long.
         let heads = self.heads.into_iter().map(|(id, head)| {
-            let Head { seq, change_seq, newest_at, end } = head;
+            let ImportedHead { seq, change_seq, newest_at, end } = head;
             let mut row = values![id.as_str(), seq.0, change_seq.0, newest_at.0];
-            row.extend(row::edge_values(end));
+            row.extend(row::window_end_values(end));
             row
         });
-        act.write(HEADS, heads.collect()).await
+        transaction.write(UPSERT_HEADS, heads.collect()).await
     }
 
     fn put(&mut self, table: &'static str, row: Vec<Value>) {
         self.of.entry(table).or_default().push(row);
     }
 
-    fn head(&mut self, conversation: &ConversationId) -> &mut Head {
+    fn head(&mut self, conversation: &ConversationId) -> &mut ImportedHead {
         self.heads.entry(conversation.clone()).or_default()
     }
 
     fn add(&mut self, item: &Item) {
         match item {
             Item::User(user) => self.put("users", row::user_values(user)),
-            Item::Seen { user, at } => self.put("last_seen", values![user.as_str(), at.0]),
+            Item::LastSeen { user, at } => self.put("last_seen", values![user.as_str(), at.0]),
             Item::Login(login) => {
                 self.put("logins", row::login_values(login));
                 let hash = values![&login.refresh_hash[..], &login.id.0[..], login.generation];
                 self.put("refresh_hashes", hash);
             }
-            Item::Used { login, generation, hash } => {
+            Item::UsedToken { login, generation, hash } => {
                 self.put("refresh_hashes", values![&hash[..], &login.0[..], *generation]);
             }
-            Item::Reset { user, code } => self.put("reset_codes", row::reset_values(user, *code)),
-            Item::Group(group) => {
-                self.put("chat_groups", groups::group_values(group));
-                self.head(&group.id.conversation()).end = group.ended.map(|ended| ended.edge);
+            Item::ResetCode { user, code } => {
+                self.put("reset_codes", row::reset_values(user, *code));
             }
-            Item::Code { code, group } => {
+            Item::Group(group) => {
+                self.put("chat_groups", group_rows::group_values(group));
+                self.head(&group.id.conversation()).end = group.ended.map(|ended| ended.window_end);
+            }
+            Item::JoinCode { code, group } => {
                 self.put("join_codes", values![code.as_str(), group.as_str()]);
             }
             Item::GroupMember { group, member } => {
-                self.put("group_members", groups::member_values(group, member));
+                self.put("group_members", group_rows::member_values(group, member));
             }
             Item::Mute { group, user, until } => {
                 self.put("mutes", values![group.as_str(), user.as_str(), until.0]);
             }
-            Item::Request(it) => {
+            Item::JoinRequest(it) => {
                 let row = values![it.group.as_str(), it.user.as_str(), &it.message, it.at.0];
                 self.put("join_requests", row);
             }
@@ -208,13 +210,17 @@ impl Rows {
                 let mut row = row::member_values(user, conversation, *window, *progress);
                 row.extend(row::settings_values(settings));
                 self.put("members", row);
+                // Settings chosen before the first message: no message brings the conversation.
+                if conversation.group().is_none() && progress.cursors.delivered == Seq::ZERO {
+                    self.head(conversation);
+                }
             }
-            Item::Quiet { user, conversation, seq, total } => {
+            Item::SentWithoutRead { user, conversation, seq, total } => {
                 let row = values![user.as_str(), conversation.as_str(), seq.0, *total];
                 self.put("quiet_messages", row);
             }
             Item::Mention { whom, conversation, seq, sender } => {
-                let whom = whom.as_ref().map_or(EVERYBODY, UserId::as_str);
+                let whom = whom.as_ref().map_or(MENTION_ALL, UserId::as_str);
                 let row = values![whom, conversation.as_str(), seq.0, sender.as_str()];
                 self.put("mentions", row);
             }

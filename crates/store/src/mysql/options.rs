@@ -1,4 +1,4 @@
-//! How the database is reached.
+//! Options of the MySQL engine.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -6,25 +6,24 @@ use std::time::Duration;
 
 use super::pool::opts;
 
-/// What the operator chooses, and what tests turn.
+/// Settings of the operator, and what tests change.
 #[derive(Clone)]
 pub struct MySqlOptions {
     /// `mysql://user:password@host:port/database`.
     pub url: String,
-    /// A certificate authority to trust beside the well-known ones; asks for TLS.
+    /// A certificate authority to trust besides the well-known ones; enables TLS.
     pub ca_file: Option<PathBuf>,
-    /// Connections at most.
     pub connections_max: usize,
     /// Batches of messages that are stored at the same time.
     pub committers: usize,
-    /// How long something may take before it is given up, waiting for the database included.
+    /// How long a call may take, including waiting for a connection and retries.
     pub patience: Duration,
-    /// How long one statement may take before its connection is taken for dead.
+    /// How long one statement may take before its connection counts as dead.
     pub statement: Duration,
 }
 
 impl MySqlOptions {
-    /// The defaults on a database.
+    /// The defaults for a database.
     pub fn new(url: impl Into<String>) -> Self {
         Self {
             url: url.into(),
@@ -36,13 +35,13 @@ impl MySqlOptions {
         }
     }
 
-    /// Why they are of no use, as far as that shows without a database.
+    /// Checks what can be checked without connecting.
     pub fn check(&self) -> Result<(), String> {
         opts(self).map(drop).map_err(|error| error.to_string())
     }
 }
 
-/// Without the address, which may hold a password.
+/// Without the URL, which may have a password.
 impl fmt::Debug for MySqlOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("MySqlOptions")

@@ -1,10 +1,10 @@
-//! Connections to the database: so many at most, each call with a deadline.
+//! The connection pool: a maximum number of connections, and a deadline for each call.
 //!
-//! A call takes the connection out of its lease and puts it back when the answer is whole. Whatever
-//! interrupts it, a deadline or a caller who is gone, drops the connection with it: nobody ever
-//! reads the rest of somebody else's answer.
+//! A call takes the connection out of its [`PooledConnection`] and puts it back when the answer is
+//! complete. If a deadline or a dropped future interrupts the call, the connection is dropped with
+//! it: no caller ever reads the rest of another's answer.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -13,32 +13,33 @@ use mysql_async::{Conn, Opts, OptsBuilder, Params, Row, ServerError, SslOpts};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout, timeout_at};
 
-use super::fault::Fault;
+use super::fault::SqlFault;
 use super::options::MySqlOptions;
 
 /// Statements a connection keeps prepared. Lists come in few sizes, so there are few.
 const STATEMENTS: usize = 100;
-/// A connection that was idle for longer is not used again: the database ends it after a minute.
+/// A connection that was idle for longer is not reused: the database closes it after a minute.
 const IDLE_MAX: Duration = Duration::from_secs(30);
-/// Connecting may take so long, however long it took to be allowed to.
+/// Connecting may take so long, however long the wait for a permit took.
 const CONNECT_WITHIN: Duration = Duration::from_secs(2);
-/// The database is going down, or ended this connection.
-const ENDING: [u16; 4] = [1053, 1077, 1079, 1927];
+/// The database is shutting down, or closed this connection.
+const SHUTDOWN_CODES: [u16; 4] = [1053, 1077, 1079, 1927];
 
 pub(crate) struct Pool {
     opts: Opts,
-    idle: Mutex<Vec<Idle>>,
+    idle: Mutex<Vec<IdleConnection>>,
     permits: Arc<Semaphore>,
-    /// Raised when a connection broke: older idle ones are broken too, most likely.
+    /// Raised when a connection broke: older idle ones are most likely broken too.
     generation: AtomicU64,
     patience: Duration,
-    statement: Duration,
+    statement_timeout: Duration,
     /// Why the last connection could not be made.
     trouble: Mutex<Option<String>>,
+    /// Whether a connection was ever made. Before that, the caller reports that there is none.
+    was_reached: AtomicBool,
 }
 
-/// A connection that nobody uses, of which generation, and since when.
-struct Idle {
+struct IdleConnection {
     conn: Conn,
     generation: u64,
     since: Instant,
@@ -53,80 +54,85 @@ impl Pool {
             permits: Arc::new(Semaphore::new(options.connections_max)),
             generation: AtomicU64::new(0),
             patience: options.patience,
-            statement: options.statement,
+            statement_timeout: options.statement,
             trouble: Mutex::default(),
+            was_reached: AtomicBool::new(false),
         }))
     }
 
-    /// A connection, as soon as there is one.
-    pub(crate) async fn lease(self: &Arc<Self>) -> Result<Lease, Fault> {
+    /// Takes an idle connection or makes a new one, as soon as a permit is free.
+    pub(crate) async fn acquire(self: &Arc<Self>) -> Result<PooledConnection, SqlFault> {
         let by = Instant::now() + self.patience;
-        let busy = |_| Fault::Away("all connections to the database are busy".into());
+        let busy = |_| SqlFault::Unreachable("all connections to the database are busy".into());
         let permit = timeout_at(by, Arc::clone(&self.permits).acquire_owned()).await;
-        let permit = permit.map_err(busy)?.map_err(|error| Fault::Away(error.into()))?;
+        let permit = permit.map_err(busy)?.map_err(|error| SqlFault::Unreachable(error.into()))?;
         let generation = self.generation.load(Ordering::SeqCst);
-        let conn = match self.idle_one(generation) {
+        let conn = match self.take_idle(generation) {
             Some(conn) => conn,
             None => self.connect(by.max(Instant::now() + CONNECT_WITHIN)).await?,
         };
-        Ok(Lease {
+        Ok(PooledConnection {
             conn: Some(conn),
             generation,
             in_transaction: false,
-            statement: self.statement,
+            statement_timeout: self.statement_timeout,
             pool: Arc::clone(self),
             permit,
         })
     }
 
-    fn idle_one(&self, generation: u64) -> Option<Conn> {
+    fn take_idle(&self, generation: u64) -> Option<Conn> {
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         idle.retain(|it| it.generation == generation && it.since.elapsed() < IDLE_MAX);
         idle.pop().map(|it| it.conn)
     }
 
-    async fn connect(&self, by: Instant) -> Result<Conn, Fault> {
+    async fn connect(&self, by: Instant) -> Result<Conn, SqlFault> {
         let made = match timeout_at(by, Conn::new(self.opts.clone())).await {
-            Ok(made) => made.map_err(Fault::away),
-            Err(_) => Err(Fault::Away("no connection to the database in time".into())),
+            Ok(made) => made.map_err(SqlFault::unreachable),
+            Err(_) => Err(SqlFault::Unreachable("no connection to the database in time".into())),
         };
-        self.note(made.as_ref().err());
+        self.set_trouble(made.as_ref().err());
         made
     }
 
-    /// Notes whether the database answers.
-    pub(crate) fn note(&self, trouble: Option<&Fault>) {
+    /// Sets whether the database answers, and logs when that changes. A database that never answered
+    /// is not logged: the start fails, and its error says why.
+    pub(crate) fn set_trouble(&self, trouble: Option<&SqlFault>) {
         let trouble = trouble.map(ToString::to_string);
         let mut known = self.trouble.lock().unwrap_or_else(PoisonError::into_inner);
         match (&*known, &trouble) {
-            (None, Some(error)) => {
+            (None, Some(error)) if self.was_reached.load(Ordering::Relaxed) => {
                 tracing::warn!(target: "nexo::store", %error, "the database is away");
             }
             (Some(_), None) => tracing::info!(target: "nexo::store", "the database is back"),
             _ => {}
         }
+        if trouble.is_none() {
+            self.was_reached.store(true, Ordering::Relaxed);
+        }
         *known = trouble;
     }
 
-    /// Why there are no connections, if there are none.
+    /// Returns why the database is unreachable, if it is.
     pub(crate) fn trouble(&self) -> Option<String> {
         self.trouble.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    fn broke(&self, generation: u64) {
-        // Of several that notice, the later ones change nothing.
+    fn discard_idle(&self, generation: u64) {
+        // If several calls notice at once, the later ones change nothing.
         self.generation.fetch_max(generation + 1, Ordering::SeqCst);
     }
 
     fn give_back(&self, generation: u64, conn: Conn) {
         if generation == self.generation.load(Ordering::SeqCst) {
-            let idle = Idle { conn, generation, since: Instant::now() };
+            let idle = IdleConnection { conn, generation, since: Instant::now() };
             self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(idle);
         }
     }
 }
 
-/// How a connection is made.
+/// The options of a connection.
 pub(crate) fn opts(options: &MySqlOptions) -> Result<Opts, mysql_async::UrlError> {
     let opts = Opts::from_url(&options.url)?;
     let tls = options.ca_file.as_ref().map(|file| {
@@ -142,68 +148,68 @@ pub(crate) fn opts(options: &MySqlOptions) -> Result<Opts, mysql_async::UrlError
         .setup(vec![
             "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED",
             "SET SESSION sql_mode = 'STRICT_ALL_TABLES', SESSION innodb_lock_wait_timeout = 2",
-            // A node that is cut off in a transaction holds its locks for no longer than this.
+            // A node that loses its network in a transaction holds its locks for no longer than
+            // this.
             "SET SESSION wait_timeout = 60",
         ]);
     Ok(opts.into())
 }
 
-/// A connection for a while. A transaction that is not committed when it is dropped never was.
-pub(crate) struct Lease {
+/// A connection in use. A transaction that is not committed when this is dropped is rolled back.
+pub(crate) struct PooledConnection {
     conn: Option<Conn>,
     generation: u64,
     in_transaction: bool,
-    /// How long a statement may take.
-    statement: Duration,
+    statement_timeout: Duration,
     pool: Arc<Pool>,
     #[expect(dead_code, reason = "held, not read")]
     permit: OwnedSemaphorePermit,
 }
 
-impl Lease {
-    /// Lets statements take longer from now on.
-    pub(crate) fn be_patient(&mut self, statement: Duration) {
-        self.statement = statement;
+impl PooledConnection {
+    pub(crate) fn set_statement_timeout(&mut self, timeout: Duration) {
+        self.statement_timeout = timeout;
     }
 
-    /// Does something with the connection, in time.
-    async fn call<T, F>(&mut self, work: impl FnOnce(Conn) -> F) -> Result<T, Fault>
+    /// Runs a call on the connection, with a deadline.
+    async fn call<T, F>(&mut self, work: impl FnOnce(Conn) -> F) -> Result<T, SqlFault>
     where
         F: Future<Output = (Conn, mysql_async::Result<T>)>,
     {
         let Some(conn) = self.conn.take() else {
-            return Err(Fault::Away("the connection to the database broke".into()));
+            return Err(SqlFault::Unreachable("the connection to the database broke".into()));
         };
-        let fault = match timeout(self.statement, work(conn)).await {
+        let fault = match timeout(self.statement_timeout, work(conn)).await {
             Ok((conn, Ok(answer))) => {
                 self.conn = Some(conn);
                 return Ok(answer);
             }
             Ok((conn, Err(error))) => {
-                // Whoever is told no can go on asking, unless the database is going down.
-                let is_ending = |told: &ServerError| ENDING.contains(&told.code);
+                // After an error of a statement the connection is still usable, unless the database
+                // is shutting down.
+                let is_ending = |error: &ServerError| SHUTDOWN_CODES.contains(&error.code);
                 let is_broken = match &error {
-                    mysql_async::Error::Server(told) => is_ending(told),
+                    mysql_async::Error::Server(error) => is_ending(error),
                     _ => true,
                 };
                 if !is_broken {
                     self.conn = Some(conn);
-                    return Err(Fault::from(error));
+                    return Err(SqlFault::from(error));
                 }
-                Fault::from(error)
+                SqlFault::from(error)
             }
-            Err(_) => Fault::Away("the database did not answer in time".into()),
+            Err(_) => SqlFault::Unreachable("the database did not answer in time".into()),
         };
-        self.pool.broke(self.generation);
+        self.pool.discard_idle(self.generation);
         Err(fault)
     }
 
-    /// The rows of a prepared statement.
+    /// Returns the rows of a prepared statement.
     pub(crate) async fn rows(
         &mut self,
         sql: impl AsRef<str>,
         params: impl Into<Params>,
-    ) -> Result<Vec<Row>, Fault> {
+    ) -> Result<Vec<Row>, SqlFault> {
         let (sql, params) = (sql.as_ref().to_owned(), params.into());
         let asked = self.call(|mut conn| async move {
             let rows = conn.exec(sql, params).await;
@@ -212,12 +218,12 @@ impl Lease {
         asked.await
     }
 
-    /// How many rows a prepared statement touched.
+    /// Runs a prepared statement and returns how many rows it changed.
     pub(crate) async fn run(
         &mut self,
         sql: impl AsRef<str>,
         params: impl Into<Params>,
-    ) -> Result<u64, Fault> {
+    ) -> Result<u64, SqlFault> {
         let (sql, params) = (sql.as_ref().to_owned(), params.into());
         let done = self.call(|mut conn| async move {
             let done = conn.exec_drop(sql, params).await;
@@ -227,8 +233,8 @@ impl Lease {
         done.await
     }
 
-    /// Does a statement that is not prepared.
-    pub(crate) async fn plain(&mut self, sql: &str) -> Result<(), Fault> {
+    /// Runs a statement without preparing it.
+    pub(crate) async fn run_unprepared(&mut self, sql: &str) -> Result<(), SqlFault> {
         let sql = sql.to_owned();
         let done = self.call(|mut conn| async move {
             let done = conn.query_drop(sql).await;
@@ -237,30 +243,30 @@ impl Lease {
         done.await
     }
 
-    /// Begins a transaction.
-    pub(crate) async fn begin(&mut self) -> Result<(), Fault> {
+    pub(crate) async fn begin(&mut self) -> Result<(), SqlFault> {
         self.in_transaction = true;
-        self.plain("BEGIN").await
+        self.run_unprepared("BEGIN").await
     }
 
-    /// Ends it. An error says nothing about whether it happened.
-    pub(crate) async fn commit(&mut self) -> Result<(), Fault> {
-        self.plain("COMMIT").await?;
+    /// Commits. After an error it is unknown whether the commit happened.
+    pub(crate) async fn commit(&mut self) -> Result<(), SqlFault> {
+        self.run_unprepared("COMMIT").await?;
         self.in_transaction = false;
         Ok(())
     }
 
-    /// Ends it without an effect, and keeps the connection.
-    pub(crate) async fn roll_back(&mut self) -> Result<(), Fault> {
-        self.plain("ROLLBACK").await?;
+    /// Rolls back, and keeps the connection.
+    pub(crate) async fn roll_back(&mut self) -> Result<(), SqlFault> {
+        self.run_unprepared("ROLLBACK").await?;
         self.in_transaction = false;
         Ok(())
     }
 }
 
-impl Drop for Lease {
+impl Drop for PooledConnection {
     fn drop(&mut self) {
-        // One with an open transaction is dropped: the database rolls it back when it notices.
+        // A connection with an open transaction is dropped: the database rolls it back when it
+        // notices.
         if let (Some(conn), false) = (self.conn.take(), self.in_transaction) {
             self.pool.give_back(self.generation, conn);
         }

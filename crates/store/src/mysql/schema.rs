@@ -1,26 +1,26 @@
-//! The tables, and how they came about. A version once released never changes; a new one is added.
+//! The tables and their migrations. A released version never changes; a new one is added.
 //!
 //! Ids are ASCII and compared by their bytes, like everywhere else. Times are milliseconds since
-//! 1970. Nothing here is a function of one database: MariaDB 10.6, MySQL 8 and TiDB know it all.
+//! 1970. Everything here works on MariaDB 10.6, MySQL 8 and TiDB.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::fault::{Fault, damaged};
-use super::pool::{Lease, Pool};
-use super::row::Fields;
+use super::fault::{SqlFault, damaged};
+use super::fields::Fields;
+use super::pool::{Pool, PooledConnection};
 use super::sql::values;
 
-/// What each version adds.
+/// The statements of each version.
 const VERSIONS: &[&[&str]] = &[VERSION_1, VERSION_2, VERSION_3, VERSION_4];
 
-/// Who holds which folded user id, and one-time codes that set passwords.
+/// The index of folded user ids, and reset codes.
 const VERSION_4: &[&str] = &[
     "CREATE TABLE folded_ids (
         folded VARCHAR(64) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
         user_id VARCHAR(64) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
         PRIMARY KEY (folded))",
-    FOLD_ALL,
+    INDEX_FOLDED_IDS,
     "CREATE TABLE reset_codes (
         user_id VARCHAR(64) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
         code_hash BINARY(32) NOT NULL,
@@ -29,13 +29,13 @@ const VERSION_4: &[&str] = &[
     "ALTER TABLE users ADD COLUMN updated_at BIGINT UNSIGNED NOT NULL DEFAULT 0",
 ];
 
-/// Takes every account in, as [`nexo_chat::ids::UserId::folded`] says. Of those that look alike the
-/// oldest holds the folded id.
-const FOLD_ALL: &str = "INSERT IGNORE INTO folded_ids (folded, user_id) \
+/// Indexes every account, folded as [`nexo_chat::ids::UserId::folded`] does. Of those that fold to
+/// the same id the oldest holds it.
+const INDEX_FOLDED_IDS: &str = "INSERT IGNORE INTO folded_ids (folded, user_id) \
      SELECT REPLACE(REPLACE(REPLACE(LOWER(id), 'i', 'l'), '1', 'l'), '0', 'o'), id \
      FROM users ORDER BY created_at, id";
 
-/// What members hide from their lists, and what people and apps say about members and groups.
+/// Hidden conversations, the type of a group, and profiles of members within a group.
 const VERSION_3: &[&str] = &[
     "ALTER TABLE members
         ADD COLUMN hidden_seq BIGINT UNSIGNED NULL,
@@ -48,7 +48,7 @@ const VERSION_3: &[&str] = &[
         ADD COLUMN extra MEDIUMTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NULL",
 ];
 
-/// Who uses the database: see `nodes`.
+/// Which processes use the database: see `nodes`.
 const VERSION_2: &[&str] = &[
     "CREATE TABLE nodes (
         id BINARY(16) NOT NULL,
@@ -206,33 +206,36 @@ const VERSION_1: &[&str] = &[
         KEY by_time (at))",
 ];
 
-/// Whether there are any tables of ours.
-pub(crate) async fn is_there(pool: &Arc<Pool>) -> Result<bool, Fault> {
+/// Whether the database has any of our tables.
+pub(crate) async fn is_there(pool: &Arc<Pool>) -> Result<bool, SqlFault> {
     let sql = "SELECT 1 FROM information_schema.tables \
          WHERE table_schema = DATABASE() AND table_name = 'schema_versions'";
-    Ok(!pool.lease().await?.rows(sql, ()).await?.is_empty())
+    Ok(!pool.acquire().await?.rows(sql, ()).await?.is_empty())
 }
 
-/// A table with much in it takes its time to change.
+/// The timeout of a migration: a large table takes long to change.
 const CHANGE_WITHIN: Duration = Duration::from_hours(1);
 
-/// Brings the tables up to the newest version, one node at a time.
-pub(crate) async fn migrate(pool: &Arc<Pool>) -> Result<(), Fault> {
-    let mut lease = pool.lease().await?;
-    lease.be_patient(CHANGE_WITHIN);
-    let held = lease.rows("SELECT GET_LOCK(CONCAT('nexo.', SHA1(DATABASE())), 60)", ()).await?;
+/// Migrates the tables to the newest version, one node at a time.
+pub(crate) async fn migrate(pool: &Arc<Pool>) -> Result<(), SqlFault> {
+    let mut connection = pool.acquire().await?;
+    connection.set_statement_timeout(CHANGE_WITHIN);
+    let held =
+        connection.rows("SELECT GET_LOCK(CONCAT('nexo.', SHA1(DATABASE())), 60)", ()).await?;
     let held = held.into_iter().next().map(|row| Fields::from(row).u64()).transpose()?;
     if held != Some(1) {
-        return Err(Fault::Away("another node has been changing the tables for a minute".into()));
+        return Err(SqlFault::Unreachable(
+            "another node has been changing the tables for a minute".into(),
+        ));
     }
-    let migrated = upgrade(&mut lease).await;
-    lease.rows("SELECT RELEASE_LOCK(CONCAT('nexo.', SHA1(DATABASE())))", ()).await?;
+    let migrated = upgrade(&mut connection).await;
+    connection.rows("SELECT RELEASE_LOCK(CONCAT('nexo.', SHA1(DATABASE())))", ()).await?;
     migrated
 }
 
-async fn upgrade(lease: &mut Lease) -> Result<(), Fault> {
-    lease
-        .plain(
+async fn upgrade(connection: &mut PooledConnection) -> Result<(), SqlFault> {
+    connection
+        .run_unprepared(
             "CREATE TABLE IF NOT EXISTS schema_versions (
             version INT UNSIGNED NOT NULL,
             step INT UNSIGNED NOT NULL,
@@ -240,7 +243,7 @@ async fn upgrade(lease: &mut Lease) -> Result<(), Fault> {
             PRIMARY KEY (version, step))",
         )
         .await?;
-    let newest = lease
+    let newest = connection
         .rows(
             "SELECT version, step FROM schema_versions ORDER BY version DESC, step DESC LIMIT 1",
             (),
@@ -258,20 +261,20 @@ async fn upgrade(lease: &mut Lease) -> Result<(), Fault> {
             VERSIONS.len(),
         )));
     }
-    // A statement that changes tables commits by itself, so each is noted on its own: a start that
-    // was interrupted goes on where it was.
+    // A statement that changes tables commits by itself, so each is recorded on its own: a start
+    // that was interrupted continues where it was.
     for (at, statements) in VERSIONS.iter().enumerate().skip(version.saturating_sub(1)) {
         let done = if at + 1 == version { step } else { 0 };
         for (number, statement) in statements.iter().enumerate().skip(done) {
             let statement = statement.replacen("CREATE TABLE ", "CREATE TABLE IF NOT EXISTS ", 1);
-            match lease.plain(&statement).await {
-                // It was done, and the note was not written any more.
-                Ok(()) | Err(Fault::Taken(_)) => {}
+            match connection.run_unprepared(&statement).await {
+                // It was done before, and the start was interrupted before it was recorded.
+                Ok(()) | Err(SqlFault::DuplicateKey(_)) => {}
                 Err(fault) => return Err(fault),
             }
-            has_folded |= statement == FOLD_ALL;
+            has_folded |= statement == INDEX_FOLDED_IDS;
             (version, step) = (at + 1, number + 1);
-            lease
+            connection
                 .run(
                     "INSERT INTO schema_versions (version, step) VALUES (?, ?)",
                     values![version, step],
@@ -279,21 +282,21 @@ async fn upgrade(lease: &mut Lease) -> Result<(), Fault> {
                 .await?;
         }
     }
-    if has_folded { tell_alike(lease).await } else { Ok(()) }
+    if has_folded { log_lookalikes(connection).await } else { Ok(()) }
 }
 
-/// Takes accounts in that came by other ways than [`nexo_chat::store::Store::create_user`].
-pub(crate) async fn fold_all(pool: &Arc<Pool>) -> Result<(), Fault> {
-    let mut lease = pool.lease().await?;
-    lease.be_patient(CHANGE_WITHIN);
-    lease.plain(FOLD_ALL).await?;
-    tell_alike(&mut lease).await
+/// Indexes accounts that were not created by [`nexo_chat::store::AccountStore::create_user`].
+pub(crate) async fn index_folded_ids(pool: &Arc<Pool>) -> Result<(), SqlFault> {
+    let mut connection = pool.acquire().await?;
+    connection.set_statement_timeout(CHANGE_WITHIN);
+    connection.run_unprepared(INDEX_FOLDED_IDS).await?;
+    log_lookalikes(&mut connection).await
 }
 
-/// Says how many accounts hold no folded id, since an older one looks like theirs.
-async fn tell_alike(lease: &mut Lease) -> Result<(), Fault> {
+/// Logs how many accounts hold no folded id, since an older one folds to the same.
+async fn log_lookalikes(connection: &mut PooledConnection) -> Result<(), SqlFault> {
     let sql = "SELECT (SELECT COUNT(*) FROM users) - (SELECT COUNT(*) FROM folded_ids)";
-    let counted = lease.rows(sql, ()).await?.into_iter().next();
+    let counted = connection.rows(sql, ()).await?.into_iter().next();
     let alike = counted.map(|row| Fields::from(row).u64()).transpose()?.unwrap_or_default();
     if alike > 0 {
         tracing::warn!(

@@ -1,15 +1,14 @@
-//! Statements with lists. Few sizes of lists are used, so that a connection prepares few statements:
-//! lists to look for repeat their last thing up to a power of two, rows to insert are cut into two
-//! pieces, of which one has a multiple of sixteen.
+//! Statements with lists. Only few sizes of lists are used, so that a connection prepares few
+//! statements: lists of keys repeat their last key up to a power of two, lists of rows are split
+//! into two, of which one has a multiple of sixteen rows.
 
 use mysql_async::{Params, Value};
 
-/// Things in a list at most.
 pub(crate) const LIST_MAX: usize = 256;
 /// Rows come in multiples of this, and the rest.
-const PIECE: usize = 16;
+const CHUNK: usize = 16;
 
-/// A list of rows of so many values, as it stands in the statement.
+/// A list of `rows` rows of `width` values, as it stands in the statement.
 fn list(rows: usize, width: usize) -> String {
     let row = match width {
         1 => "?".to_owned(),
@@ -18,8 +17,9 @@ fn list(rows: usize, width: usize) -> String {
     vec![row; rows].join(",")
 }
 
-/// Statements that look for these keys, `{}` standing for the list. `before` goes in front of it.
-pub(crate) fn looking(
+/// Statements that select by these keys; `{}` stands for the list. The parameters `before` go in
+/// front of it.
+pub(crate) fn select_in(
     sql: &str,
     before: &[Value],
     keys: &[Vec<Value>],
@@ -34,15 +34,15 @@ pub(crate) fn looking(
     })
 }
 
-/// Statements that write these rows, `{}` standing for the list. Whether a row may be repeated
-/// depends on the statement; these never repeat one.
-pub(crate) fn writing(sql: &str, rows: Vec<Vec<Value>>) -> Vec<(String, Params)> {
+/// Statements that insert these rows; `{}` stands for the list. No row is repeated, since not every
+/// statement could take that.
+pub(crate) fn insert_rows(sql: &str, rows: Vec<Vec<Value>>) -> Vec<(String, Params)> {
     let mut statements = Vec::new();
     let width = rows.first().map_or(1, Vec::len);
     let mut left = rows.len();
     let mut rows = rows.into_iter();
     while left > 0 {
-        let size = match left / PIECE * PIECE {
+        let size = match left / CHUNK * CHUNK {
             0 => left,
             size => size.min(LIST_MAX),
         };
@@ -57,7 +57,7 @@ fn wide(rows: usize, width: usize) -> String {
     vec![format!("({})", vec!["?"; width].join(",")); rows].join(",")
 }
 
-/// Values in a row: `values![a, b]`.
+/// A vector of values: `values![a, b]`.
 macro_rules! values {
     ($($value:expr),* $(,)?) => { vec![$(mysql_async::Value::from($value)),*] };
 }
@@ -75,7 +75,7 @@ mod tests {
     #[test]
     fn lists_to_look_for_repeat_their_last_thing() {
         let keys: Vec<Vec<Value>> = (1..=3_u64).map(|key| values![key]).collect();
-        let found: Vec<_> = looking("a IN {}", &[Value::from(9_u64)], &keys).collect();
+        let found: Vec<_> = select_in("a IN {}", &[Value::from(9_u64)], &keys).collect();
         assert_eq!(found.len(), 1);
         assert_eq!(found[0].0, "a IN (?,?,?,?)");
         assert_eq!(values_of(&found[0].1), [9, 1, 2, 3, 3]);
@@ -87,14 +87,14 @@ mod tests {
             [(1, &[1][..]), (7, &[7]), (16, &[16]), (50, &[48, 2]), (259, &[256, 3])]
         {
             let rows: Vec<Vec<Value>> = (0..count).map(|n| values![n, n]).collect();
-            let pieces = writing("VALUES {}", rows);
+            let pieces = insert_rows("VALUES {}", rows);
             let sizes: Vec<_> =
                 pieces.iter().map(|(_, params)| values_of(params).len() / 2).collect();
             assert_eq!(sizes, expect);
             let all: Vec<u64> = pieces.iter().flat_map(|(_, params)| values_of(params)).collect();
             assert_eq!(all, (0..count).flat_map(|n| [n, n]).collect::<Vec<_>>());
         }
-        let two = writing("VALUES {}", vec![values![1_u64, 1_u64], values![2_u64, 2_u64]]);
+        let two = insert_rows("VALUES {}", vec![values![1_u64, 1_u64], values![2_u64, 2_u64]]);
         assert_eq!(two[0].0, "VALUES (?,?),(?,?)");
     }
 }

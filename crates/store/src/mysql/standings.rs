@@ -1,22 +1,22 @@
-//! Where members stand, and what they chose.
+//! Reads standings: one task reads all that are requested at the same time with one statement.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use mysql_async::{Row, Value};
 use nexo_chat::ids::{ConversationId, Seq, UserId};
-use nexo_chat::model::{Kept, Settings, SettingsChange, Standing};
+use nexo_chat::model::Standing;
 use nexo_chat::store::StoreError;
 use tokio::sync::{Semaphore, mpsc, oneshot};
 
 use super::core::Core;
-use super::cursors::Place;
-use super::fault::Fault;
-use super::row::{self, Fields, SETTINGS};
-use super::sql::{LIST_MAX, looking, values};
+use super::fault::SqlFault;
+use super::fields::Fields;
+use super::sql::{LIST_MAX, select_in, values};
+use crate::member_key::MemberKey;
 
-/// Looks at the same time: while one waits for the database, the next fills.
-const LOOKS_AT_ONCE: usize = 2;
+/// Statements at the same time: while one waits for the database, requests for the next collect.
+const READS_AT_ONCE: usize = 2;
 
 /// The columns of [`standing`], of `members m` and `conversations c`.
 const STANDING: &str = "SELECT m.user_id, m.conversation_id, m.min_seq, m.min_change_seq, m.since, m.end_seq, \
@@ -25,8 +25,8 @@ const STANDING: &str = "SELECT m.user_id, m.conversation_id, m.min_seq, m.min_ch
      c.change_seq, c.newest_at, c.end_seq, c.end_change_seq, c.end_at \
      FROM members m JOIN conversations c ON c.id = m.conversation_id";
 
-/// Where members stand, as one statement saw it all.
-pub(crate) async fn standings(
+/// Reads a page of a user's standings with one statement.
+pub(crate) async fn read_page(
     core: &Core,
     user: &UserId,
     after: Option<&ConversationId>,
@@ -45,46 +45,51 @@ pub(crate) async fn standings(
     Ok(standings)
 }
 
-/// Somebody wants to know where a member stands.
-pub(crate) type Look = (Place, oneshot::Sender<Result<Option<Standing>, StoreError>>);
+/// A request for the standing of a member.
+pub(crate) type StandingRequest =
+    (MemberKey, oneshot::Sender<Result<Option<Standing>, StoreError>>);
 
-/// Looks where members stand: all that is asked at the same time with one statement.
-pub(crate) async fn looker(core: Arc<Core>, mut queue: mpsc::UnboundedReceiver<Look>) {
-    let at_once = Arc::new(Semaphore::new(LOOKS_AT_ONCE));
-    let mut looks = Vec::new();
-    while queue.recv_many(&mut looks, LIST_MAX).await > 0 {
-        let Ok(turn) = Arc::clone(&at_once).acquire_owned().await else { return };
-        while looks.len() < LIST_MAX
-            && let Ok(look) = queue.try_recv()
+/// Runs until the store is dropped.
+pub(crate) async fn run(core: Arc<Core>, mut queue: mpsc::Receiver<StandingRequest>) {
+    let at_once = Arc::new(Semaphore::new(READS_AT_ONCE));
+    let mut requests = Vec::new();
+    while queue.recv_many(&mut requests, LIST_MAX).await > 0 {
+        let Ok(permit) = Arc::clone(&at_once).acquire_owned().await else { return };
+        while requests.len() < LIST_MAX
+            && let Ok(request) = queue.try_recv()
         {
-            looks.push(look);
+            requests.push(request);
         }
-        let (core, looks) = (Arc::clone(&core), std::mem::take(&mut looks));
+        let (core, requests) = (Arc::clone(&core), std::mem::take(&mut requests));
         tokio::spawn(async move {
-            look(&core, looks).await;
-            drop(turn);
+            answer_requests(&core, requests).await;
+            drop(permit);
         });
     }
 }
 
-async fn look(core: &Core, looks: Vec<Look>) {
-    let places: BTreeSet<&Place> = looks.iter().map(|(place, _)| place).collect();
+async fn answer_requests(core: &Core, requests: Vec<StandingRequest>) {
+    let member_keys: BTreeSet<&MemberKey> =
+        requests.iter().map(|(member_key, _)| member_key).collect();
     let keys: Vec<_> =
-        places.into_iter().map(|(user, at)| values![user.as_str(), at.as_str()]).collect();
-    let found = stand(core, &keys).await;
-    for (place, answer) in looks {
+        member_keys.into_iter().map(|(user, at)| values![user.as_str(), at.as_str()]).collect();
+    let found = read_by_keys(core, &keys).await;
+    for (member_key, answer) in requests {
         let standing = match &found {
-            Ok(found) => Ok(found.get(&place).cloned()),
+            Ok(found) => Ok(found.get(&member_key).cloned()),
             Err(error) => Err(StoreError::Unavailable(error.to_string().into())),
         };
-        drop(answer.send(standing)); // whoever asked may be gone
+        drop(answer.send(standing)); // the caller may have dropped the future
     }
 }
 
-async fn stand(core: &Core, keys: &[Vec<Value>]) -> Result<HashMap<Place, Standing>, StoreError> {
+async fn read_by_keys(
+    core: &Core,
+    keys: &[Vec<Value>],
+) -> Result<HashMap<MemberKey, Standing>, StoreError> {
     let sql = format!("{STANDING} WHERE (m.user_id, m.conversation_id) IN {{}}");
     let mut found = HashMap::with_capacity(keys.len());
-    for (sql, params) in looking(&sql, &[], keys) {
+    for (sql, params) in select_in(&sql, &[], keys) {
         for row in core.rows(&sql, params).await? {
             let (user, standing) = standing(core, row).await?;
             found.insert((user, standing.conversation.clone()), standing);
@@ -94,23 +99,24 @@ async fn stand(core: &Core, keys: &[Vec<Value>]) -> Result<HashMap<Place, Standi
 }
 
 async fn standing(core: &Core, row: Row) -> Result<(UserId, Standing), StoreError> {
-    let (user, mut standing, quiet) = read_standing(row)?;
-    let from = standing.read_from();
-    if quiet > from {
-        let place = (user.clone(), standing.conversation.clone());
-        let up_to = quiet_up_to(core, &place, standing.visible_max()).await?;
-        standing.own_unread = up_to.saturating_sub(quiet_up_to(core, &place, from).await?);
+    let (user, mut standing, sent_without_read) = read_standing(row)?;
+    let from = standing.read_up_to();
+    if sent_without_read > from {
+        let member_key = (user.clone(), standing.conversation.clone());
+        let up_to = sent_without_read_up_to(core, &member_key, standing.visible_max()).await?;
+        standing.own_unread =
+            up_to.saturating_sub(sent_without_read_up_to(core, &member_key, from).await?);
     }
     Ok((user, standing))
 }
 
-fn read_standing(row: Row) -> Result<(UserId, Standing, Seq), Fault> {
+fn read_standing(row: Row) -> Result<(UserId, Standing, Seq), SqlFault> {
     let mut fields = Fields::from(row);
     let user = fields.user()?;
     let (conversation, window) = (fields.conversation()?, fields.window()?);
     let (progress, settings) = (fields.progress()?, fields.settings()?);
     let (max_seq, change_seq, newest_at) = (fields.seq()?, fields.seq()?, fields.millis()?);
-    let end = fields.edge()?;
+    let end = fields.window_end()?;
     let standing = Standing {
         conversation,
         window: window.until(end),
@@ -125,55 +131,14 @@ fn read_standing(row: Row) -> Result<(UserId, Standing, Seq), Fault> {
     Ok((user, standing, progress.quiet))
 }
 
-/// How many messages up to a place somebody sent without marking anything read.
-pub(crate) async fn quiet_up_to(core: &Core, place: &Place, seq: Seq) -> Result<u64, StoreError> {
+/// Counts the messages up to a seq that a member sent without marking anything read.
+pub(crate) async fn sent_without_read_up_to(
+    core: &Core,
+    member_key: &MemberKey,
+    seq: Seq,
+) -> Result<u64, StoreError> {
     let sql = "SELECT total FROM quiet_messages WHERE user_id = ? AND conversation_id = ? \
          AND seq <= ? ORDER BY seq DESC LIMIT 1";
-    let rows = core.rows(sql, values![place.0.as_str(), place.1.as_str(), seq.0]).await?;
+    let rows = core.rows(sql, values![member_key.0.as_str(), member_key.1.as_str(), seq.0]).await?;
     Ok(rows.into_iter().next().map_or(Ok(0), |row| Fields::from(row).u64())?)
-}
-
-/// Changes what a member chose.
-pub(crate) async fn choose(
-    core: &Core,
-    place: Place,
-    change: SettingsChange,
-) -> Result<Option<Settings>, StoreError> {
-    let mut tries = core.tries();
-    loop {
-        match try_choose(core, &place, &change).await {
-            Ok(Some(settings)) => {
-                let (user, conversation) = place;
-                let settings_now = settings.clone();
-                core.announce(&[Kept::Chose { user, conversation, settings: settings_now }]);
-                return Ok(Some(settings));
-            }
-            Ok(None) => return Ok(None),
-            Err(fault) => tries.again(fault).await?,
-        }
-    }
-}
-
-async fn try_choose(
-    core: &Core,
-    place: &Place,
-    change: &SettingsChange,
-) -> Result<Option<Settings>, Fault> {
-    let mut act = core.begin().await?;
-    let key = values![place.0.as_str(), place.1.as_str()];
-    let sql = format!(
-        "SELECT {SETTINGS} FROM members WHERE user_id = ? AND conversation_id = ? FOR UPDATE"
-    );
-    let Some(row) = act.rows(&sql, key.clone()).await?.into_iter().next() else {
-        act.roll_back().await?;
-        return Ok(None);
-    };
-    let settings = Fields::from(row).settings()?.with(change.clone());
-    let mut params = row::settings_values(&settings);
-    params.extend(key);
-    let sets = SETTINGS.replace(", ", " = ?, ");
-    let sql = format!("UPDATE members SET {sets} = ? WHERE user_id = ? AND conversation_id = ?");
-    act.run(&sql, params).await?;
-    act.commit().await?;
-    Ok(Some(settings))
 }

@@ -1,4 +1,4 @@
-//! Calls of every kind, and what comes of them, written down so that two stores can be compared.
+//! Calls of every kind and their outcomes as text, so that two stores can be compared.
 
 #![allow(dead_code, reason = "each test uses its part")]
 #![allow(clippy::unwrap_used, reason = "only tests are here")]
@@ -13,18 +13,18 @@ use nexo_chat::ids::{
     ClientMsgId, ConversationId, GroupId, LoginId, MessageId, Millis, Platform, Seq, UserId,
 };
 use nexo_chat::membership::{
-    GroupAct, GroupChange, GroupFacts, GroupProfile, History, JoinCode, Joining,
+    GroupAction, GroupChange, GroupFacts, GroupProfile, HistoryPolicy, JoinCode, JoinPolicy,
     MemberProfileChange, NewGroup, Role,
 };
 use nexo_chat::model::{
-    Content, CursorKind, Draft, Hidden, Hiding, Login, Profile, ProfileChange, Receive, ReplyTo,
-    ResetCode, SettingsChange, User,
+    Content, CursorKind, Draft, HiddenChange, HiddenMark, Login, Profile, ProfileChange, Receive,
+    ReplyTo, ResetCode, SettingsChange, User,
 };
 use nexo_chat::policy::group::decide;
 use nexo_chat::policy::recall::may_recall;
 use nexo_chat::policy::send::Permit;
 use nexo_chat::rules::{GroupRules, Rules};
-use nexo_chat::store::{About, Asker, Limit, Order, RecallFacts, Store};
+use nexo_chat::store::{Actor, GroupFactsQuery, Limit, Order, RecallFacts, Store};
 
 pub(crate) const PEOPLE: [&str; 4] = ["a", "b", "a.", "Zed"];
 
@@ -104,7 +104,7 @@ pub(crate) fn user(n: usize) -> UserId {
 }
 
 pub(crate) fn pair(a: usize, b: usize) -> ConversationId {
-    // Nobody talks to themselves: that becomes a group.
+    // A user has no private conversation with themselves: use the group.
     if a == b { group_id().conversation() } else { ConversationId::private(&user(a), &user(b)) }
 }
 
@@ -112,59 +112,60 @@ pub(crate) fn group_id() -> GroupId {
     GroupId::parse("g").unwrap()
 }
 
-/// Anything that can be done to the group. Some kinds twice, since they lead further.
-fn group_act(what: u8, whom: UserId, at: u64) -> GroupAct {
+/// Returns any change of a group. Some kinds come twice, since they lead further.
+fn group_act(what: u8, whom: UserId, at: u64) -> GroupAction {
     let until = Millis(at * 2);
     match what {
-        0..=3 => GroupAct::Create(NewGroup {
+        0..=3 => GroupAction::Create(NewGroup {
             profile: GroupProfile {
                 name: "g".into(),
                 group_type: i32::from(what),
                 ..GroupProfile::default()
             },
-            joining: if at.is_multiple_of(2) { Joining::Open } else { Joining::Approval },
-            history: if at.is_multiple_of(3) { History::All } else { History::Joined },
+            joining: if at.is_multiple_of(2) { JoinPolicy::Open } else { JoinPolicy::Approval },
+            history: if at.is_multiple_of(3) { HistoryPolicy::All } else { HistoryPolicy::Joined },
             members: vec![whom],
-            least: 1,
+            members_min: 1,
             code: JoinCode::random([what; 8]),
         }),
-        4..=6 => GroupAct::Join { message: at.to_string(), inviter: None },
-        7 => GroupAct::Answer { user: whom, accept: at.is_multiple_of(2) },
-        8..=10 => GroupAct::Invite(vec![whom, user(0)]),
-        11..=13 => GroupAct::Leave,
-        14..=16 => GroupAct::Kick(whom),
-        17 => {
-            GroupAct::SetRole(whom, if at.is_multiple_of(2) { Role::Admin } else { Role::Member })
-        }
-        18 => GroupAct::Transfer(whom),
-        19 => GroupAct::Mute(whom, until),
-        20 => GroupAct::MuteAll(at.is_multiple_of(2)),
-        21 => GroupAct::Update(GroupChange {
+        4..=6 => GroupAction::Join { message: at.to_string(), inviter: None },
+        7 => GroupAction::AnswerRequest { user: whom, accept: at.is_multiple_of(2) },
+        8..=10 => GroupAction::Invite(vec![whom, user(0)]),
+        11..=13 => GroupAction::Leave,
+        14..=16 => GroupAction::Kick(whom),
+        17 => GroupAction::SetRole(
+            whom,
+            if at.is_multiple_of(2) { Role::Admin } else { Role::Member },
+        ),
+        18 => GroupAction::Transfer(whom),
+        19 => GroupAction::Mute(whom, until),
+        20 => GroupAction::MuteAll(at.is_multiple_of(2)),
+        21 => GroupAction::Update(GroupChange {
             name: Some(at.to_string()),
-            joining: Some(Joining::Open),
+            joining: Some(JoinPolicy::Open),
             ..GroupChange::default()
         }),
-        22 => GroupAct::ResetCode(JoinCode::random([what; 8])),
-        _ if at.is_multiple_of(9) => GroupAct::Dissolve,
-        _ if at.is_multiple_of(2) => GroupAct::SetProfile(MemberProfileChange {
+        22 => GroupAction::ResetCode(JoinCode::random([what; 8])),
+        _ if at.is_multiple_of(9) => GroupAction::Dissolve,
+        _ if at.is_multiple_of(2) => GroupAction::SetProfile(MemberProfileChange {
             nickname: Some(at.to_string()),
             extra: at.is_multiple_of(4).then(|| "mine".into()),
             ..MemberProfileChange::default()
         }),
-        _ => GroupAct::MuteAll(false),
+        _ => GroupAction::MuteAll(false),
     }
 }
 
-async fn act(store: &Arc<dyn Store>, by: UserId, act: GroupAct, at: Millis) -> String {
-    let asker = Asker { user: by.clone(), at, origin: None };
-    let about = About { users: act.users().to_vec(), code: act.code().cloned() };
+async fn act(store: &Arc<dyn Store>, by: UserId, act: GroupAction, at: Millis) -> String {
+    let asker = Actor { user: by.clone(), at, origin: None };
+    let about = GroupFactsQuery { users: act.users().to_vec(), code: act.code().cloned() };
     let rules = GroupRules { code_cooldown_ms: 10, ..GroupRules::default() };
     let decide =
         Box::new(move |facts: &GroupFacts| decide(&rules, facts, &group_id(), &by, &act, at));
     format!("{:?}", store.change_group(&group_id(), asker, about, decide).await.unwrap())
 }
 
-/// Everything there is to see of the group, and of one person in it.
+/// Returns everything that can be read of the group, and of one user in it.
 pub(crate) async fn look(store: &Arc<dyn Store>, who: &UserId) -> String {
     let id = group_id();
     let group = store.group(&id).await.unwrap();
@@ -185,7 +186,7 @@ pub(crate) fn client_id(n: u8) -> ClientMsgId {
     ClientMsgId::parse(&format!("c{n}")).unwrap()
 }
 
-/// Hashes and login ids are given out in order, the same on both sides.
+/// Assigns hashes and login ids in order, the same for both stores.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Names {
     logins: u8,
@@ -196,7 +197,7 @@ fn hash(n: usize) -> [u8; 32] {
     [u8::try_from(n).unwrap(); 32]
 }
 
-/// Makes the call and writes its outcome down.
+/// Makes the call and returns its outcome as text.
 pub(crate) async fn make(store: &Arc<dyn Store>, call: &Call, names: &mut Names) -> String {
     match call.clone() {
         Call::Append { from, to, client_id: id, text, at } => {
@@ -225,7 +226,7 @@ pub(crate) async fn make(store: &Arc<dyn Store>, call: &Call, names: &mut Names)
         }
         Call::Recall { by, of, client_id: id, at } => {
             let (by, at) = (user(by), Millis(at));
-            let asker = Asker { user: by.clone(), at, origin: None };
+            let asker = Actor { user: by.clone(), at, origin: None };
             let rules = Rules { recall_window_ms: 50, ..Rules::default() };
             let may = Box::new(move |facts: RecallFacts<'_>| may_recall(&rules, &by, facts, at));
             let id = MessageId::of(&user(of), &client_id(id));
@@ -239,11 +240,11 @@ pub(crate) async fn make(store: &Arc<dyn Store>, call: &Call, names: &mut Names)
             let change = SettingsChange {
                 pinned,
                 receive,
-                hiding: match (pinned, blocked) {
+                hidden: match (pinned, blocked) {
                     (Some(true), true) => {
-                        Some(Hiding::Hide(Hidden { seq: Seq(2), since: Millis(3) }))
+                        Some(HiddenChange::Hide(HiddenMark { seq: Seq(2), since: Millis(3) }))
                     }
-                    (Some(false), _) => Some(Hiding::Show),
+                    (Some(false), _) => Some(HiddenChange::Show),
                     _ => None,
                 },
                 extra: blocked.then(|| format!("of {who}", who = user(a))),
@@ -253,7 +254,10 @@ pub(crate) async fn make(store: &Arc<dyn Store>, call: &Call, names: &mut Names)
         Call::Marks { user: who, a, b, from, to } => {
             let (who, place, range) = (user(who), pair(a, b), Seq(from)..=Seq(to));
             let mentions = store.mentions(&who, &place, range.clone(), 3).await.unwrap();
-            format!("{mentions:?} {:?}", store.quiet(&who, &place, range).await.unwrap())
+            format!(
+                "{mentions:?} {:?}",
+                store.sent_without_read(&who, &place, range).await.unwrap()
+            )
         }
         Call::Look { user: who } => look(store, &user(who)).await,
         Call::Message { of, client_id: id } => {
@@ -275,10 +279,13 @@ pub(crate) async fn make(store: &Arc<dyn Store>, call: &Call, names: &mut Names)
         }
         Call::Advance { user: who, a, b, read, seq } => {
             let kind = if read { CursorKind::Read } else { CursorKind::Delivered };
-            format!("{:?}", store.advance(&user(who), &pair(a, b), kind, Seq(seq)).await.unwrap())
+            format!(
+                "{:?}",
+                store.advance_cursor(&user(who), &pair(a, b), kind, Seq(seq)).await.unwrap()
+            )
         }
         Call::CreateUser { user: who, hash } => {
-            // Some come with the capitals of somebody else.
+            // Some have another user's id in other capitals.
             let name = if hash.is_multiple_of(4) {
                 PEOPLE[who].to_uppercase()
             } else {
@@ -295,7 +302,7 @@ pub(crate) async fn make(store: &Arc<dyn Store>, call: &Call, names: &mut Names)
             format!("{:?}", store.create_user(account).await.unwrap())
         }
         Call::Holder { user: who } => {
-            format!("{:?}", store.holder(&user(who).folded()).await.unwrap())
+            format!("{:?}", store.user_by_folded_id(&user(who).folded()).await.unwrap())
         }
         Call::Reset { user: who, code, now } => {
             let (who, hash, now) = (user(who), [code / 2; 32], Millis(now));
@@ -341,7 +348,8 @@ pub(crate) async fn make(store: &Arc<dyn Store>, call: &Call, names: &mut Names)
         Call::Rotate { hash: old, now } => {
             let new = hash(usize::from(names.hashes));
             names.hashes += 1;
-            let rotated = store.rotate(hash(old), new, Millis(now + 20), Millis(now), 0).await;
+            let rotated =
+                store.rotate_refresh_token(hash(old), new, Millis(now + 20), Millis(now), 0).await;
             format!("{:?}", rotated.unwrap())
         }
         Call::EndLogins { user: who, platform } => {
@@ -349,7 +357,7 @@ pub(crate) async fn make(store: &Arc<dyn Store>, call: &Call, names: &mut Names)
             format!("{:?}", store.end_logins(&user(who), Box::new(which)).await.unwrap())
         }
         Call::Seen { user: who, at } => {
-            format!("{:?}", store.seen(&user(who), Millis(at)).await.unwrap())
+            format!("{:?}", store.record_seen(&user(who), Millis(at)).await.unwrap())
         }
         Call::LastSeen { user: who } => {
             format!("{:?}", store.last_seen(&user(who)).await.unwrap())

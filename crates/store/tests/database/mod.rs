@@ -9,13 +9,12 @@ use nexo_store::{MySql, MySqlOptions};
 use tokio::runtime::Handle;
 use tokio::task::block_in_place;
 
-/// A database of its own.
 pub(crate) struct Database {
     url: String,
 }
 
 impl Database {
-    /// An empty one.
+    /// Creates an empty one.
     pub(crate) fn fresh() -> Arc<Self> {
         Arc::new(Self { url: MariaDb::shared().fresh_database() })
     }
@@ -28,6 +27,6 @@ impl Opener for Database {
     }
 
     fn open_after_crash(&self) -> Arc<dyn Store> {
-        self.open() // what another node finds
+        self.open() // as another node would
     }
 }

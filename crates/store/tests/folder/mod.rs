@@ -11,7 +11,7 @@ use nexo_chat::store::Store;
 use nexo_store::conformance::Opener;
 use nexo_store::{Embedded, Options};
 
-/// Small, so that a test does not fill the machine.
+/// Small, so that a test does not fill the machine's memory.
 pub(crate) fn options() -> Options {
     Options { cache_bytes: 1 << 20, memtable_bytes: 1 << 20, ..Options::default() }
 }
@@ -30,7 +30,7 @@ pub(crate) fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// Opens stores in folders that vanish at the end.
+/// Opens stores in folders that are deleted at the end.
 pub(crate) struct Folders(Mutex<Vec<tempfile::TempDir>>);
 
 impl Folders {
@@ -46,7 +46,7 @@ impl Opener for Folders {
     }
 
     fn open_after_crash(&self) -> Arc<dyn Store> {
-        // The copy is what the disk has; the open store knows nothing of it.
+        // The copy is what is on disk; the open store does not use it.
         let mut folders = self.0.lock().unwrap();
         let found = tempfile::tempdir().unwrap();
         copy(folders.last().unwrap().path(), found.path());

@@ -1,4 +1,5 @@
-//! A group told from what became durable, in order: the simplest reading of what windows are.
+//! The history of a group, rebuilt from committed events: the simplest definition of what windows
+//! are.
 
 #![allow(dead_code, reason = "each test uses its part")]
 #![allow(clippy::unwrap_used, reason = "only tests are here")]
@@ -7,15 +8,18 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use nexo_chat::Reason;
+use nexo_chat::event::Event;
 use nexo_chat::ids::{ClientMsgId, ConversationId, GroupId, Millis, UserId};
 use nexo_chat::membership::{
-    GroupAct, GroupFacts, GroupProfile, History, JoinCode, Joining, NewGroup,
+    GroupAction, GroupFacts, GroupProfile, HistoryPolicy, JoinCode, JoinPolicy, NewGroup,
 };
-use nexo_chat::model::{Change, ChangeKind, Content, Draft, Kept, Message, Standing};
+use nexo_chat::model::{Change, ChangeKind, Content, Draft, Message, Standing};
 use nexo_chat::policy::group::decide;
 use nexo_chat::policy::send::Permit;
 use nexo_chat::rules::GroupRules;
-use nexo_chat::store::{About, Appended, Asker, Committed, Decided, Store, Stored};
+use nexo_chat::store::{
+    Actor, Appended, CommitListener, GroupFactsQuery, GroupOutcome, Store, StoreFuture,
+};
 
 pub(crate) fn person(n: usize) -> UserId {
     UserId::parse(&format!("p{n}")).unwrap()
@@ -29,46 +33,46 @@ pub(crate) fn conversation() -> ConversationId {
     group_id().conversation()
 }
 
-/// Somebody does something to the group, by the real rules. It takes its place when it is called.
+/// Changes the group, by the real rules. The call decides its place in the order.
 pub(crate) fn act(
     store: &Arc<dyn Store>,
     by: &UserId,
-    act: GroupAct,
+    act: GroupAction,
     at: Millis,
-) -> Stored<'static, Result<Decided, Reason>> {
-    let asker = Asker { user: by.clone(), at, origin: None };
-    let about = About { users: act.users().to_vec(), code: act.code().cloned() };
+) -> StoreFuture<'static, Result<GroupOutcome, Reason>> {
+    let asker = Actor { user: by.clone(), at, origin: None };
+    let about = GroupFactsQuery { users: act.users().to_vec(), code: act.code().cloned() };
     let (rules, by) = (GroupRules::default(), by.clone());
     let decide = move |facts: &GroupFacts| decide(&rules, facts, &group_id(), &by, &act, at);
     store.change_group(&group_id(), asker, about, Box::new(decide))
 }
 
-/// An open group of one.
+/// Creates an open group of one user.
 pub(crate) async fn create(store: &Arc<dyn Store>, owner: UserId) {
     let new = NewGroup {
         profile: GroupProfile { name: "Storm".into(), ..GroupProfile::default() },
-        joining: Joining::Open,
-        history: History::Joined,
+        joining: JoinPolicy::Open,
+        history: HistoryPolicy::Joined,
         members: Vec::new(),
-        least: 1,
+        members_min: 1,
         code: JoinCode::random([7; 8]),
     };
-    act(store, &owner, GroupAct::Create(new), Millis(1)).await.unwrap().unwrap();
+    act(store, &owner, GroupAction::Create(new), Millis(1)).await.unwrap().unwrap();
 }
 
-/// Says something. It takes its place when it is called.
+/// Sends a message. The call decides its place in the order.
 pub(crate) fn say(
     store: &Arc<dyn Store>,
     from: &UserId,
     client_id: &str,
     sent_at: Millis,
     marks_read: bool,
-) -> Stored<'static, Appended> {
+) -> StoreFuture<'static, Appended> {
     let draft = Draft {
         conversation: conversation(),
         sender: from.clone(),
         client_id: ClientMsgId::parse(client_id).unwrap(),
-        // So that the story can be told again without looking anywhere else.
+        // The text says it, so that the story can be replayed from the events alone.
         content: Content::text(if marks_read { "read" } else { "quiet" }),
         cleaned: None,
         sent_at,
@@ -78,23 +82,23 @@ pub(crate) fn say(
     store.append(Permit::for_tests(), draft)
 }
 
-/// Writes down what became durable, in order.
+/// Records committed events, in order.
 #[derive(Default)]
-pub(crate) struct Ear(Mutex<Vec<Kept>>);
+pub(crate) struct EventRecorder(Mutex<Vec<Event>>);
 
-impl Ear {
+impl EventRecorder {
     pub(crate) fn story(&self) -> Story {
         Story::of(std::mem::take(&mut *self.0.lock().unwrap()))
     }
 }
 
-impl Committed for Ear {
-    fn committed(&self, batch: &[Kept]) {
+impl CommitListener for EventRecorder {
+    fn on_committed(&self, batch: &[Event]) {
         self.0.lock().unwrap().extend_from_slice(batch);
     }
 }
 
-/// One time that somebody was in the group: what they see of it.
+/// One membership of a user in the group: what they see of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stay {
     pub(crate) min: u64,
@@ -103,22 +107,22 @@ pub(crate) struct Stay {
     pub(crate) change_end: Option<u64>,
 }
 
-/// What became durable, and what follows from it.
+/// The committed events, and what follows from them.
 #[derive(Default)]
 pub(crate) struct Story {
-    kept: Vec<Kept>,
+    kept: Vec<Event>,
     messages: Vec<Arc<Message>>,
     changes: u64,
     stays: BTreeMap<UserId, Vec<Stay>>,
 }
 
 impl Story {
-    fn of(kept: Vec<Kept>) -> Self {
+    fn of(kept: Vec<Event>) -> Self {
         let mut story = Self::default();
         for kept in &kept {
             match kept {
-                Kept::Message { message, members, .. } => story.hear(message, *members),
-                Kept::Change { change, .. } => story.change(change),
+                Event::Message { message, members, .. } => story.hear(message, *members),
+                Event::Change { change, .. } => story.change(change),
                 other => panic!("nobody asked for {other:?}"),
             }
         }
@@ -163,23 +167,23 @@ impl Story {
         *stay = Stay { end, change_end, ..*stay };
     }
 
-    /// The newest message.
+    /// The newest seq.
     fn head(&self) -> u64 {
         self.messages.len() as u64
     }
 
-    /// Every time somebody was in the group.
+    /// All memberships of a user.
     fn stays(&self, user: &UserId) -> &[Stay] {
         self.stays.get(user).map_or(&[], Vec::as_slice)
     }
 
-    /// Messages of others after a place, up to another.
+    /// Counts messages of others after a seq, up to another.
     fn unread(&self, user: &UserId, read: u64, end: u64) -> u64 {
         let above = self.messages.iter().filter(|it| it.seq.0 > read && it.seq.0 <= end);
         above.filter(|message| message.sender != *user).count() as u64
     }
 
-    /// Everybody stands where the story leaves them, and unread is what a recount finds.
+    /// Checks that every standing is as the story says, and that unread is what a recount finds.
     pub(crate) async fn check(&self, store: &Arc<dyn Store>, people: impl Iterator<Item = UserId>) {
         for who in people {
             let standing = store.standing(&who, &conversation()).await.unwrap();
@@ -203,8 +207,8 @@ impl Story {
         }
     }
 
-    /// What somebody saw of their own place at some moment was within one of their windows, and no
-    /// cursor was beyond what they could see.
+    /// Checks that a standing that was read at some moment was within one of the user's windows,
+    /// and that no cursor was beyond what they could see.
     pub(crate) fn check_moment(&self, who: &UserId, standing: &Standing) {
         let Standing { window, cursors, .. } = standing;
         let mut stays = self.stays(who).iter();
@@ -220,27 +224,27 @@ impl Story {
         assert!(cursors.delivered <= visible, "{who} had what is not there: {standing:?}");
     }
 
-    /// Tells it to another store, which takes it as it was.
-    pub(crate) async fn tell(&self, store: &Arc<dyn Store>) {
+    /// Replays the events on another store.
+    pub(crate) async fn replay(&self, store: &Arc<dyn Store>) {
         for kept in &self.kept {
             match kept {
-                Kept::Message { message, .. } => {
+                Event::Message { message, .. } => {
                     let marks_read = &*message.content.body == b"read";
                     let (sender, id) = (&message.sender, message.client_id.as_str());
                     let said = say(store, sender, id, message.sent_at, marks_read).await.unwrap();
                     assert_eq!(said, Appended::Stored(Arc::clone(message)));
                 }
-                Kept::Change { change, .. } => {
+                Event::Change { change, .. } => {
                     let what = match &change.kind {
                         ChangeKind::Joined { .. } if change.seq.0 == 1 => {
                             create(store, change.by.clone()).await;
                             continue;
                         }
                         ChangeKind::Joined { .. } => {
-                            GroupAct::Join { message: String::new(), inviter: None }
+                            GroupAction::Join { message: String::new(), inviter: None }
                         }
-                        ChangeKind::Left => GroupAct::Leave,
-                        ChangeKind::Kicked { user } => GroupAct::Kick(user.clone()),
+                        ChangeKind::Left => GroupAction::Leave,
+                        ChangeKind::Kicked { user } => GroupAction::Kick(user.clone()),
                         other => panic!("nobody asked for {other:?}"),
                     };
                     let done = act(store, &change.by, what, change.at).await.unwrap().unwrap();

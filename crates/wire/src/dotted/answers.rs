@@ -1,16 +1,16 @@
-//! The answers to requests.
+//! Encodes the answers to requests.
 
 use nexo_chat::Reason;
 use nexo_chat::auth::Tokens;
 use nexo_chat::command::{Reply, Saved};
-use nexo_chat::conversations::{Line, With};
+use nexo_chat::conversations::{ConversationSummary, Counterpart};
 use nexo_chat::ids::{Millis, UserId};
 use nexo_chat::membership::{Group, GroupMember};
 use nexo_chat::model::{Caller, Receive, User};
-use nexo_chat::query::Found;
+use nexo_chat::query::QueryReply;
 
-use super::encode::{Outcome, answer, called, done, push};
-use super::events::{shown, status};
+use super::encode::{ResponseStatus, echoed_call, push, respond, success};
+use super::events::{message_push, recall_at, status};
 use super::payload::{
     Conversation, CreateGroupResponse, Empty, GroupInfo, GroupInfoResponse, GroupsResponse,
     HeartbeatResponse, HistoryResponse, KickedPush, LoginResponse, Member, MembersResponse,
@@ -21,27 +21,24 @@ use super::{chat_type, content, int32, int64, role_number};
 use crate::codes;
 use crate::dialect::{Call, Echo, Frame};
 
-/// What a client gives back to pull the next page. Where that begins is known to the connection.
+/// The cursor of `chat.pull_offline`. It has no position: the connection knows where the next page begins.
 const NEXT: &str = "next";
 
-/// The token was good.
 pub fn validated(caller: &Caller, echo: &Echo, binary: bool) -> Frame {
     let payload = ValidateTokenResponse {
         user_id: caller.user.to_string(),
         expire_at: int64(caller.expires_at.0),
         reason: String::new(),
     };
-    done(echo, &payload, binary)
+    success(echo, &payload, binary)
 }
 
-/// The account was made.
 pub fn registered(user: &User, echo: &Echo, binary: bool) -> Frame {
     let user_id = user.id.to_string();
     let payload = RegisterResponse { success: true, user_id, ..RegisterResponse::default() };
-    done(echo, &payload, binary)
+    success(echo, &payload, binary)
 }
 
-/// Name and password were good.
 pub fn signed_in(tokens: &Tokens, caller: &Caller, echo: &Echo, binary: bool) -> Frame {
     let payload = LoginResponse {
         success: true,
@@ -51,22 +48,21 @@ pub fn signed_in(tokens: &Tokens, caller: &Caller, echo: &Echo, binary: bool) ->
         refresh_token: tokens.refresh.clone(),
         ..LoginResponse::default()
     };
-    done(echo, &payload, binary)
+    success(echo, &payload, binary)
 }
 
-/// The answer to a command, if there is anything to say.
 pub fn reply(reply: &Reply, echo: &Echo, now: Millis, binary: bool) -> Option<Frame> {
     Some(match reply {
-        Reply::Quiet | Reply::Recalled(_) => done(echo, &Empty {}, binary),
+        Reply::Nothing | Reply::Recalled(_) => success(echo, &Empty {}, binary),
         Reply::Authenticated(caller) => validated(caller, echo, binary),
-        Reply::Saved(saved) => done(echo, &sent(saved), binary),
-        Reply::Pong => done(echo, &HeartbeatResponse { server_time: int64(now.0) }, binary),
-        Reply::Found(it) => return found(it, echo, binary),
+        Reply::Saved(saved) => success(echo, &send_response(saved), binary),
+        Reply::Pong => success(echo, &HeartbeatResponse { server_time: int64(now.0) }, binary),
+        Reply::QueryReply(it) => return query_response(it, echo, binary),
         Reply::Accepted(_) | Reply::Resend(_) => return None,
     })
 }
 
-fn sent(saved: &Saved) -> SendResponse {
+fn send_response(saved: &Saved) -> SendResponse {
     let message = &saved.message;
     SendResponse {
         success: true,
@@ -75,59 +71,65 @@ fn sent(saved: &Saved) -> SendResponse {
         seq: int64(message.seq.0),
         conversation_id: message.conversation.to_string(),
         client_msg_id: message.client_id.as_str().to_owned(),
-        content: saved.cleaned.then(|| content::show(&message.content).content),
+        content: saved.cleaned.then(|| content::encode(&message.content).content),
         ..SendResponse::default()
     }
 }
 
-fn found(found: &Found, echo: &Echo, binary: bool) -> Option<Frame> {
-    Some(match found {
-        Found::Messages(listed, _) => {
-            let messages = listed.items.iter().map(|message| shown(message, false)).collect();
-            done(echo, &HistoryResponse { messages, has_more: listed.has_more }, binary)
+fn query_response(reply: &QueryReply, echo: &Echo, binary: bool) -> Option<Frame> {
+    Some(match reply {
+        QueryReply::Messages(listed, _) => {
+            let messages =
+                listed.items.iter().map(|message| message_push(message, false)).collect();
+            success(echo, &HistoryResponse { messages, has_more: listed.has_more }, binary)
         }
-        Found::Offline(listed) => {
-            let messages = listed.items.iter().map(|message| shown(message, false)).collect();
+        QueryReply::Offline(listed) => {
+            let messages =
+                listed.items.iter().map(|message| message_push(message, false)).collect();
             let next_cursor = if listed.has_more { NEXT.to_owned() } else { String::new() };
             let has_more = listed.has_more;
-            done(echo, &PullOfflineResponse { messages, next_cursor, has_more }, binary)
+            success(echo, &PullOfflineResponse { messages, next_cursor, has_more }, binary)
         }
-        Found::Conversations(lines) => {
+        QueryReply::Conversations(lines) => {
             let conversations = lines.items.iter().map(conversation).collect();
             let has_more = lines.has_more;
-            done(echo, &SyncConversationsResponse { conversations, has_more }, binary)
+            success(echo, &SyncConversationsResponse { conversations, has_more }, binary)
         }
-        Found::Group(group, _) if called(echo).0 == "group.create" => {
+        QueryReply::Group(group, _) if echoed_call(echo).0 == "group.create" => {
             let group_id = group.id.to_string();
             let made = CreateGroupResponse { success: true, group_id, ..Default::default() };
-            done(echo, &made, binary)
+            success(echo, &made, binary)
         }
-        Found::Group(group, member) => {
+        QueryReply::Group(group, member) => {
             let me = member.as_ref().map(|member| &member.user);
             let group = Some(group_info(group, me));
-            done(echo, &GroupInfoResponse { group }, binary)
+            success(echo, &GroupInfoResponse { group }, binary)
         }
-        Found::Members(group, people) => {
+        QueryReply::Members(group, people) => {
             let members = people.iter().map(|(it, account)| member(group, it, account)).collect();
-            done(echo, &MembersResponse { members, total: int32(group.members) }, binary)
+            success(echo, &MembersResponse { members, total: int32(group.members) }, binary)
         }
-        Found::Groups(groups) => {
+        QueryReply::Groups(groups) => {
             let groups = groups.iter().map(|group| group_info(group, None)).collect();
-            done(echo, &GroupsResponse { groups }, binary)
+            success(echo, &GroupsResponse { groups }, binary)
         }
-        Found::Done | Found::SignedOut => done(echo, &Empty {}, binary),
-        Found::Newest(_) | Found::State(_) => return None, // nothing here asks for them
+        QueryReply::Done | QueryReply::SignedOut => success(echo, &Empty {}, binary),
+        QueryReply::Newest(_) | QueryReply::State(_) => return None, // no command of this dialect asks for them
     })
 }
 
-fn conversation(line: &Line) -> Conversation {
+fn conversation(line: &ConversationSummary) -> Conversation {
     let (standing, last) = (&line.standing, line.last_message.as_ref());
     let (id, name, avatar) = match &line.with {
-        With::Peer { user, profile, .. } => (user.as_str(), &profile.nickname, &profile.avatar),
-        With::Group(group) => (group.id.as_str(), &group.profile.name, &group.profile.avatar),
+        Counterpart::Peer { user, profile, .. } => {
+            (user.as_str(), &profile.nickname, &profile.avatar)
+        }
+        Counterpart::Group(group) => {
+            (group.id.as_str(), &group.profile.name, &group.profile.avatar)
+        }
     };
-    let said = last.filter(|last| last.recalled.is_none());
-    let said = said.map(|last| content::show(&last.content)).unwrap_or_default();
+    let content = last.filter(|last| last.recalled.is_none());
+    let content = content.map(|last| content::encode(&last.content)).unwrap_or_default();
     Conversation {
         chat_id: id.to_owned(),
         chat_type: chat_type(&standing.conversation),
@@ -137,7 +139,7 @@ fn conversation(line: &Line) -> Conversation {
         unread_count: int32(standing.unread()),
         updated_at: int64(standing.updated_at().0),
         last_msg_id: last.map(|last| last.id.to_string()).unwrap_or_default(),
-        last_content: said.content,
+        last_content: content.content,
         last_timestamp: last.map_or(0, |last| int64(last.sent_at.0)),
         mention_unread_count: int32(line.mentions),
         is_pinned: standing.settings.pinned,
@@ -145,9 +147,10 @@ fn conversation(line: &Line) -> Conversation {
         read_seq: int64(standing.cursors.read.0),
         change_seq: int64(standing.visible_change_max().0),
         conversation_id: standing.conversation.to_string(),
-        last_media_type: said.media_type,
+        last_media_type: content.media_type,
         is_muted: standing.settings.receive != Receive::Normal,
         last_status: last.map_or(0, |last| status(last)),
+        last_recall_at: last.map_or(0, |last| recall_at(last)),
     }
 }
 
@@ -175,41 +178,40 @@ fn member(group: &Group, member: &GroupMember, account: &User) -> Member {
     }
 }
 
-/// A request was refused. Answers that have fields for it repeat it there.
+/// A refusal. Answers with fields for the error repeat it there.
 pub fn refusal(reason: Reason, echo: &Echo, binary: bool) -> Frame {
     let row = codes::row(reason);
     let (error, word) = (reason.to_string(), row.typed.to_owned());
     let message = error.clone();
-    let outcome = Outcome { code: row.dotted, message: &message };
-    match called(echo).0 {
+    let status = ResponseStatus { code: row.dotted, message: &message };
+    match echoed_call(echo).0 {
         "auth.register" => {
             let it = RegisterResponse { error, reason: word, ..RegisterResponse::default() };
-            answer(echo, &outcome, &it, binary)
+            respond(echo, &status, &it, binary)
         }
         "auth.login" => {
             let it = LoginResponse { error, reason: word, ..LoginResponse::default() };
-            answer(echo, &outcome, &it, binary)
+            respond(echo, &status, &it, binary)
         }
         "auth.validate_token" => {
             let it = ValidateTokenResponse { reason: word, ..ValidateTokenResponse::default() };
-            answer(echo, &outcome, &it, binary)
+            respond(echo, &status, &it, binary)
         }
         "chat.send_message" => {
             let client_msg_id = echo.client_msg_id.clone().unwrap_or_default();
             let it = SendResponse { error, reason: word, client_msg_id, ..SendResponse::default() };
-            answer(echo, &outcome, &it, binary)
+            respond(echo, &status, &it, binary)
         }
         "group.create" => {
             let it = CreateGroupResponse { error, reason: word, ..CreateGroupResponse::default() };
-            answer(echo, &outcome, &it, binary)
+            respond(echo, &status, &it, binary)
         }
-        _ => answer(echo, &outcome, &Refusal { reason: word }, binary),
+        _ => respond(echo, &status, &Refusal { reason: word }, binary),
     }
 }
 
-/// The connection ends. What ends the sign-in is nobody's answer; anything else answers the request
-/// that it came of, if there was one.
-pub fn farewell(reason: Reason, echo: &Echo, binary: bool) -> Frame {
+/// The end of a sign-in is a push; any other reason answers the request that caused it, if there was one.
+pub fn close_notice(reason: Reason, echo: &Echo, binary: bool) -> Frame {
     let is_end = matches!(reason, Reason::Kicked | Reason::SessionInvalid | Reason::TokenExpired);
     if !is_end && matches!(echo.call, Call::Dotted { .. }) {
         return refusal(reason, echo, binary);

@@ -1,5 +1,5 @@
-//! Text and media, to and from what is stored. A text is its body. Of media the body is the URL;
-//! what was said with it and its size are kept in `extra`, where the other dialects find them.
+//! Text and media, to and from stored content. The body of a text is the text; the body of media is the URL, with
+//! caption and size in `extra`, where the other dialects find them.
 
 use std::collections::BTreeMap;
 
@@ -8,48 +8,38 @@ use nexo_chat::Reason;
 use nexo_chat::model::{Content, ContentKind};
 
 use super::payload::SendRequest;
+use crate::enum_values::CONTENT_KINDS;
 
-/// What a content type is called here.
-const WORDS: [(&str, ContentKind); 6] = [
-    ("text", ContentKind::TEXT),
-    ("image", ContentKind::IMAGE),
-    ("video", ContentKind::VIDEO),
-    ("audio", ContentKind::AUDIO),
-    ("file", ContentKind::FILE),
-    ("custom", ContentKind::CUSTOM),
-];
-
-/// What was said with a medium. There whenever the body is a URL, so that the app's own content can
-/// be either.
+/// The text sent with media. Set whenever the body is a URL, since the body of custom content may be either.
 const CAPTION: &str = "caption";
-/// Bytes of a medium.
 const FILE_SIZE: &str = "file_size";
-/// What the sender called its type, where it is not our word.
+/// The media type of the sender, if it is not one of `CONTENT_KINDS`.
 const MEDIA_TYPE: &str = "media_type";
 
 fn word(kind: ContentKind) -> &'static str {
-    WORDS.iter().find(|(_, known)| *known == kind).map_or("custom", |(word, _)| word)
+    CONTENT_KINDS.iter().find(|(_, known)| *known == kind).map_or("custom", |(word, _)| word)
 }
 
-/// The content type of what a client calls it: a word, or a MIME type.
+/// The content type of a `media_type`, which is a word or a MIME type.
 fn kind(media_type: &str, has_url: bool) -> ContentKind {
     let name = media_type.to_ascii_lowercase();
     match name.split('/').next().unwrap_or_default() {
         "" | "text" if !has_url => ContentKind::TEXT,
         "" | "text" | "file" => ContentKind::FILE,
         "voice" => ContentKind::AUDIO,
-        _ if name.contains('/') && !is_word(&name) => ContentKind::FILE,
-        top => WORDS.iter().find(|(word, _)| *word == top).map_or(ContentKind::CUSTOM, |it| it.1),
+        _ if name.contains('/') && !is_media_mime(&name) => ContentKind::FILE,
+        top => CONTENT_KINDS
+            .iter()
+            .find(|(word, _)| *word == top)
+            .map_or(ContentKind::CUSTOM, |it| it.1),
     }
 }
 
-/// Whether a MIME type is one of a picture, film or recording.
-fn is_word(name: &str) -> bool {
+fn is_media_mime(name: &str) -> bool {
     ["image/", "video/", "audio/"].iter().any(|top| name.starts_with(top))
 }
 
-/// Reads what is said.
-pub(super) fn read(request: SendRequest) -> Result<Content, Reason> {
+pub(super) fn decode(request: SendRequest) -> Result<Content, Reason> {
     let SendRequest { content, media_url, media_type, file_size, mut extra, .. } = request;
     if file_size < 0 {
         return Err(Reason::InvalidParam);
@@ -58,7 +48,7 @@ pub(super) fn read(request: SendRequest) -> Result<Content, Reason> {
     if kind == ContentKind::TEXT {
         return Ok(Content { extra, ..Content::text(content) });
     }
-    // What has a field of its own is said there, so that neither replaces the other unseen.
+    // `extra` must not have the keys of fields: one would silently replace the other.
     if [CAPTION, FILE_SIZE, MEDIA_TYPE].iter().any(|own| extra.contains_key(*own)) {
         return Err(Reason::InvalidParam);
     }
@@ -80,23 +70,28 @@ pub(super) fn read(request: SendRequest) -> Result<Content, Reason> {
     Ok(Content { kind, extra, ..Content::text(Bytes::from(body)) })
 }
 
-/// A content as this dialect shows it.
+/// The content fields of this dialect.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Shown {
+pub(super) struct DottedContent {
     pub(super) content: String,
     pub(super) media_url: String,
     pub(super) media_type: String,
     pub(super) file_size: i64,
-    /// What no field shows.
+    /// The rest of `extra`.
     pub(super) extra: BTreeMap<String, String>,
 }
 
-/// Shows what was said, in whatever dialect it was.
-pub(super) fn show(content: &Content) -> Shown {
+/// Also encodes content that came in another dialect.
+pub(super) fn encode(content: &Content) -> DottedContent {
     let body = String::from_utf8_lossy(&content.body).into_owned();
     let mut extra = content.extra.clone();
     if content.kind == ContentKind::TEXT {
-        return Shown { content: body, media_type: "text".into(), extra, ..Shown::default() };
+        return DottedContent {
+            content: body,
+            media_type: "text".into(),
+            extra,
+            ..DottedContent::default()
+        };
     }
     let media_type = extra.remove(MEDIA_TYPE).unwrap_or_else(|| word(content.kind).to_owned());
     let file_size = extra.get(FILE_SIZE).and_then(|size| size.parse().ok());
@@ -105,12 +100,16 @@ pub(super) fn show(content: &Content) -> Shown {
     }
     let file_size = file_size.unwrap_or_default();
     match (content.kind, extra.remove(CAPTION)) {
-        (ContentKind::CUSTOM, None) => {
-            Shown { content: body, media_type, file_size, extra, ..Shown::default() }
-        }
+        (ContentKind::CUSTOM, None) => DottedContent {
+            content: body,
+            media_type,
+            file_size,
+            extra,
+            ..DottedContent::default()
+        },
         (_, caption) => {
             let content = caption.unwrap_or_default();
-            Shown { content, media_url: body, media_type, file_size, extra }
+            DottedContent { content, media_url: body, media_type, file_size, extra }
         }
     }
 }
@@ -132,16 +131,16 @@ mod tests {
     #[test]
     fn what_is_sent_is_shown() {
         let check = |request: SendRequest, kind: ContentKind, media_type: &str| {
-            let content = read(request.clone()).unwrap();
+            let content = decode(request.clone()).unwrap();
             assert_eq!(content.kind, kind, "{request:?}");
-            let expect = Shown {
+            let expect = DottedContent {
                 content: request.content.clone(),
                 media_url: request.media_url.clone(),
                 media_type: media_type.into(),
                 file_size: if kind == ContentKind::TEXT { 0 } else { request.file_size },
                 extra: request.extra.clone(),
             };
-            assert_eq!(show(&content), expect, "{request:?}");
+            assert_eq!(encode(&content), expect, "{request:?}");
         };
         check(sent("hi", "", "", 0), ContentKind::TEXT, "text");
         check(sent("hi", "", "text", 7), ContentKind::TEXT, "text");
@@ -170,33 +169,40 @@ mod tests {
         for own in [CAPTION, FILE_SIZE, MEDIA_TYPE] {
             let extra = BTreeMap::from([(own.to_owned(), "1".to_owned())]);
             let image = SendRequest { extra: extra.clone(), ..sent("", "u", "image", 0) };
-            assert_eq!(read(image), Err(Reason::InvalidParam), "{own}");
+            assert_eq!(decode(image), Err(Reason::InvalidParam), "{own}");
             // A text has none of these fields.
-            let text = read(SendRequest { extra: extra.clone(), ..sent("hi", "", "", 0) }).unwrap();
-            assert_eq!(show(&text).extra, extra);
+            let text =
+                decode(SendRequest { extra: extra.clone(), ..sent("hi", "", "", 0) }).unwrap();
+            assert_eq!(encode(&text).extra, extra);
         }
     }
 
     #[test]
     fn media_need_a_url_and_a_size_that_can_be() {
         for media_type in ["image", "voice", "video", "file", "image/png", "a/b"] {
-            assert_eq!(read(sent("x", "", media_type, 0)), Err(Reason::MissingBody));
+            assert_eq!(decode(sent("x", "", media_type, 0)), Err(Reason::MissingBody));
         }
-        assert_eq!(read(sent("x", "", "", -1)), Err(Reason::InvalidParam));
+        assert_eq!(decode(sent("x", "", "", -1)), Err(Reason::InvalidParam));
     }
 
     #[test]
     fn what_other_dialects_sent_is_shown_too() {
         let image = Content { kind: ContentKind::IMAGE, ..Content::text("u") };
-        let expect =
-            Shown { media_url: "u".into(), media_type: "image".into(), ..Shown::default() };
-        assert_eq!(show(&image), expect);
+        let expect = DottedContent {
+            media_url: "u".into(),
+            media_type: "image".into(),
+            ..DottedContent::default()
+        };
+        assert_eq!(encode(&image), expect);
         let own = Content { kind: ContentKind::CUSTOM, ..Content::text("{}") };
-        let expect =
-            Shown { content: "{}".into(), media_type: "custom".into(), ..Shown::default() };
-        assert_eq!(show(&own), expect);
+        let expect = DottedContent {
+            content: "{}".into(),
+            media_type: "custom".into(),
+            ..DottedContent::default()
+        };
+        assert_eq!(encode(&own), expect);
         let odd = BTreeMap::from([(FILE_SIZE.to_owned(), "large".to_owned())]);
-        let shown = show(&Content { extra: odd.clone(), ..image });
-        assert_eq!((shown.file_size, shown.extra), (0, odd));
+        let message_push = encode(&Content { extra: odd.clone(), ..image });
+        assert_eq!((message_push.file_size, message_push.extra), (0, odd));
     }
 }

@@ -1,4 +1,4 @@
-//! A frame becomes a command, or a refusal that can be answered.
+//! Decodes the envelope of a request, as JSON or protobuf.
 
 use std::borrow::Cow;
 
@@ -10,48 +10,46 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use super::payload::ClientMessage;
-use super::requests::understand;
-use crate::dialect::{Call, Decoded, Echo, Packet, Refused};
-use crate::typed::Text;
+use super::requests::inbound;
+use crate::dialect::{Call, DecodeError, Decoded, Echo, Packet};
+use crate::text_or_number::TextOrNumber;
 
-/// Characters of what is repeated.
+/// Characters of each id that an answer repeats.
 const ECHO_CHARS_MAX: usize = 128;
 
 /// Whether a text is of this dialect: a JSON object whose own `cmd` is a string.
 pub fn is_dotted(text: &str) -> bool {
     #[derive(Deserialize)]
-    struct Probe<'a> {
+    struct CmdProbe<'a> {
         #[serde(borrow)]
         cmd: Option<Cow<'a, str>>,
     }
-    let probe = object(text).and_then(|text| serde_json::from_str::<Probe<'_>>(text).ok());
+    let probe = object(text).and_then(|text| serde_json::from_str::<CmdProbe<'_>>(text).ok());
     probe.is_some_and(|probe| probe.cmd.is_some())
 }
 
-/// A text that may be an object. A list would be read as one, by position.
+/// `None` unless the text is an object: serde would also read a list, by position.
 fn object(text: &str) -> Option<&str> {
     text.trim_ascii_start().starts_with('{').then_some(text)
 }
 
 #[derive(Deserialize)]
-struct Envelope<'a> {
+struct JsonRequest<'a> {
     #[serde(borrow)]
-    cmd: Option<Text<'a>>,
+    cmd: Option<TextOrNumber<'a>>,
     #[serde(borrow)]
-    request_id: Option<Text<'a>>,
+    request_id: Option<TextOrNumber<'a>>,
     #[serde(borrow)]
     payload: Option<&'a RawValue>,
 }
 
-/// What a request brings, in one of the two forms.
-pub(super) enum Payload<'a> {
+pub(super) enum RequestPayload<'a> {
     Json(Option<&'a RawValue>),
     Protobuf(Vec<u8>),
 }
 
-impl Payload<'_> {
-    /// Reads it as what the command asks for. What is absent or null has its default, as in
-    /// protobuf.
+impl RequestPayload<'_> {
+    /// Reads the payload of a command. Absent and null fields have their default, as in protobuf.
     pub(super) fn read<T: Message + Default + DeserializeOwned>(&self) -> Result<T, Reason> {
         match self {
             Self::Json(None) => Ok(T::default()),
@@ -67,40 +65,43 @@ fn json<T: DeserializeOwned>(text: &str) -> Option<T> {
     T::deserialize(Value::Object(fields)).ok()
 }
 
-/// Reads a frame of the form that the connection began with. Never panics; whatever cannot be read
-/// is a refusal.
-pub fn decode(packet: Packet<'_>, binary: bool) -> Result<Decoded, Refused> {
-    let opened = match packet {
-        Packet::Text(text) if !binary => open_text(text),
-        Packet::Binary(bytes) if binary => open_binary(bytes),
+/// Reads a frame in the form that the connection began with. Never panics; a frame that cannot be read is a refusal.
+pub fn decode(packet: Packet<'_>, binary: bool) -> Result<Decoded, DecodeError> {
+    let request = match packet {
+        Packet::Text(text) if !binary => read_json(text),
+        Packet::Binary(bytes) if binary => read_protobuf(bytes),
         Packet::Text(_) | Packet::Binary(_) => None,
     };
-    let bad = || Refused { reason: Reason::BadJson, echo: Echo::default() };
-    let (cmd, request_id, payload) = opened.ok_or_else(bad)?;
-    let call = Call::Dotted { cmd: short(&cmd), request_id: short(&request_id) };
+    let bad = || DecodeError { reason: Reason::BadJson, echo: Echo::default() };
+    let DottedRequest { cmd, request_id, payload } = request.ok_or_else(bad)?;
+    let call = Call::Dotted { cmd: shorten(&cmd), request_id: shorten(&request_id) };
     let mut echo = Echo { call, ..Echo::default() };
-    match understand(&cmd, &payload, &mut echo) {
+    match inbound(&cmd, &payload, &mut echo) {
         Ok(inbound) => Ok(Decoded { inbound, echo, claimed: None }),
-        Err(reason) => Err(Refused { reason, echo }),
+        Err(reason) => Err(DecodeError { reason, echo }),
     }
 }
 
-/// Command, request id and what they bring.
-type Opened<'a> = (String, String, Payload<'a>);
-
-fn open_text(text: &str) -> Option<Opened<'_>> {
-    let envelope: Envelope<'_> = serde_json::from_str(object(text)?).ok()?;
-    let said = |text: Option<Text<'_>>| text.map(|text| text.0.into_owned()).unwrap_or_default();
-    let (cmd, request_id) = (said(envelope.cmd), said(envelope.request_id));
-    Some((cmd, request_id, Payload::Json(envelope.payload)))
+struct DottedRequest<'a> {
+    cmd: String,
+    request_id: String,
+    payload: RequestPayload<'a>,
 }
 
-fn open_binary(bytes: &[u8]) -> Option<Opened<'_>> {
+fn read_json(text: &str) -> Option<DottedRequest<'_>> {
+    let request: JsonRequest<'_> = serde_json::from_str(object(text)?).ok()?;
+    let owned =
+        |text: Option<TextOrNumber<'_>>| text.map(|text| text.0.into_owned()).unwrap_or_default();
+    let (cmd, request_id) = (owned(request.cmd), owned(request.request_id));
+    Some(DottedRequest { cmd, request_id, payload: RequestPayload::Json(request.payload) })
+}
+
+fn read_protobuf(bytes: &[u8]) -> Option<DottedRequest<'_>> {
     let ClientMessage { cmd, payload, request_id } = ClientMessage::decode(bytes).ok()?;
-    Some((cmd, request_id, Payload::Protobuf(payload)))
+    Some(DottedRequest { cmd, request_id, payload: RequestPayload::Protobuf(payload) })
 }
 
-/// Names are repeated even when they are wrong, but not at any length.
-pub(super) fn short(name: &str) -> String {
+/// Wrong ids are echoed too, but cut.
+pub(super) fn shorten(name: &str) -> String {
     name.chars().take(ECHO_CHARS_MAX).collect()
 }

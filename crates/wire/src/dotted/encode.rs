@@ -1,4 +1,4 @@
-//! Payloads become frames.
+//! Puts payloads into the envelope of a response or a push.
 
 use prost::Message;
 use serde::Serialize;
@@ -6,12 +6,12 @@ use serde::Serialize;
 use super::payload::ServerMessage;
 use crate::dialect::{Call, Echo, Frame};
 
-/// What the answer to something that could not be read is called.
-const UNREAD: &str = "system.error";
+/// The `cmd` of the answer to a frame that could not be read.
+const UNREADABLE: &str = "system.error";
 
-/// The envelope of every frame of the server, as text.
+/// The envelope of every JSON frame of the server.
 #[derive(Serialize)]
-struct Envelope<'a, P> {
+struct JsonResponse<'a, P> {
     cmd: &'a str,
     request_id: &'a str,
     code: i32,
@@ -19,59 +19,56 @@ struct Envelope<'a, P> {
     payload: &'a P,
 }
 
-/// How a request went.
-pub(super) struct Outcome<'a> {
+pub(super) struct ResponseStatus<'a> {
     pub(super) code: i32,
     pub(super) message: &'a str,
 }
 
-/// What an answer repeats: the command and the client's name for the request.
-pub(super) fn called(echo: &Echo) -> (&str, &str) {
+/// `cmd` and `request_id` of the request.
+pub(super) fn echoed_call(echo: &Echo) -> (&str, &str) {
     match &echo.call {
         Call::Dotted { cmd, request_id } if !cmd.is_empty() => (cmd, request_id),
-        Call::Dotted { request_id, .. } => (UNREAD, request_id),
-        Call::None | Call::Numbered { .. } => (UNREAD, ""),
+        Call::Dotted { request_id, .. } => (UNREADABLE, request_id),
+        Call::None | Call::Numbered { .. } => (UNREADABLE, ""),
     }
 }
 
-/// The answer to a request.
-pub(super) fn answer<P: Message + Serialize>(
+pub(super) fn respond<P: Message + Serialize>(
     echo: &Echo,
-    outcome: &Outcome<'_>,
+    status: &ResponseStatus<'_>,
     payload: &P,
     binary: bool,
 ) -> Frame {
-    frame(called(echo), outcome, payload, binary)
+    frame(echoed_call(echo), status, payload, binary)
 }
 
-/// It went well.
-pub(super) fn done<P: Message + Serialize>(echo: &Echo, payload: &P, binary: bool) -> Frame {
-    answer(echo, &Outcome { code: 0, message: "ok" }, payload, binary)
+pub(super) fn success<P: Message + Serialize>(echo: &Echo, payload: &P, binary: bool) -> Frame {
+    respond(echo, &ResponseStatus { code: 0, message: "ok" }, payload, binary)
 }
 
-/// What nobody asked for.
+/// A frame that answers no request.
 pub(super) fn push<P: Message + Serialize>(cmd: &str, payload: &P, binary: bool) -> Frame {
-    frame((cmd, ""), &Outcome { code: 0, message: "" }, payload, binary)
+    frame((cmd, ""), &ResponseStatus { code: 0, message: "" }, payload, binary)
 }
 
 fn frame<P: Message + Serialize>(
     (cmd, request_id): (&str, &str),
-    outcome: &Outcome<'_>,
+    status: &ResponseStatus<'_>,
     payload: &P,
     binary: bool,
 ) -> Frame {
-    let Outcome { code, message } = *outcome;
+    let ResponseStatus { code, message } = *status;
     if binary {
-        let envelope = ServerMessage {
+        let response = ServerMessage {
             cmd: cmd.to_owned(),
             payload: payload.encode_to_vec(),
             request_id: request_id.to_owned(),
             code,
             message: message.to_owned(),
         };
-        return Frame::Binary(envelope.encode_to_vec());
+        return Frame::Binary(response.encode_to_vec());
     }
-    let envelope = Envelope { cmd, request_id, code, message, payload };
-    let text = serde_json::to_string(&envelope);
+    let response = JsonResponse { cmd, request_id, code, message, payload };
+    let text = serde_json::to_string(&response);
     Frame::Text(text.expect("strings, numbers and lists of them always serialize"))
 }

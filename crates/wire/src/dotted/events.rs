@@ -1,9 +1,10 @@
-//! What is told to somebody who did not ask.
+//! Encodes events as pushes.
 
-use nexo_chat::command::{Event, Receipt, Target};
+use nexo_chat::command::Target;
+use nexo_chat::event::{Event, Receipt};
 use nexo_chat::ids::{ConversationId, Millis, UserId};
-use nexo_chat::membership::{GroupChange, JoinRequest};
-use nexo_chat::model::{Change, ChangeKind, CursorKind, Message};
+use nexo_chat::membership::JoinRequest;
+use nexo_chat::model::{Change, CursorKind, Message};
 
 use super::encode::push;
 use super::payload::{
@@ -11,49 +12,54 @@ use super::payload::{
     RecallPush, TypingPush, UserUpdatedPush,
 };
 use super::{GROUP, PRIVATE, chat_type, content, int64, role_number};
-use crate::changes::Told;
+use crate::changes::ChangeFields;
 use crate::dialect::{Frame, View};
-use crate::{groups, mentions, words};
+use crate::http::joining;
+use crate::mentions;
 
-/// A message that is brought again.
+/// A message that is sent again.
 pub fn message(message: &Message, binary: bool) -> Frame {
-    push("chat.message", &shown(message, false), binary)
+    push("chat.message", &message_push(message, false), binary)
 }
 
-/// A message as this dialect shows it.
-pub(super) fn shown(message: &Message, is_important: bool) -> MessagePush {
-    let said = content::show(&message.content);
-    let answered = message.content.reply_to.as_ref();
+pub(super) fn message_push(message: &Message, is_important: bool) -> MessagePush {
+    let content = content::encode(&message.content);
+    let reply_to = message.content.reply_to.as_ref();
     MessagePush {
         msg_id: message.id.to_string(),
         from_user_id: message.sender.to_string(),
         to_id: chat_id(&message.conversation, &message.sender, true),
         chat_type: chat_type(&message.conversation),
-        content: said.content,
-        media_url: said.media_url,
-        media_type: said.media_type,
+        content: content.content,
+        media_url: content.media_url,
+        media_type: content.media_type,
         timestamp: int64(message.sent_at.0),
-        mentions: mentions::names(&message.content).into_iter().map(Into::into).collect(),
-        reply_to_msg_id: answered.map(|reply| reply.message.to_string()).unwrap_or_default(),
+        mentions: mentions::mention_names(&message.content).into_iter().map(Into::into).collect(),
+        reply_to_msg_id: reply_to.map(|reply| reply.message.to_string()).unwrap_or_default(),
         seq: int64(message.seq.0),
         conversation_id: message.conversation.to_string(),
         client_msg_id: message.client_id.as_str().to_owned(),
         is_recalled: message.recalled.is_some(),
         is_important,
-        file_size: said.file_size,
-        extra: said.extra,
+        file_size: content.file_size,
+        extra: content.extra,
         status: status(message),
-        recall_at: message.recalled.as_ref().map_or(0, |recall| int64(recall.at.0)),
+        recall_at: recall_at(message),
     }
 }
 
-/// Whether a message is there, as a number: 0 it is, 1 it was recalled.
+/// 0, or 1 once it is recalled.
 pub(super) fn status(message: &Message) -> i32 {
     i32::from(message.recalled.is_some())
 }
 
-/// What somebody calls a conversation in which `by` did something: the group, or else whom they
-/// talk with, which is `by`, unless they did it themselves.
+/// When it was recalled; 0 if it was not.
+pub(super) fn recall_at(message: &Message) -> i64 {
+    message.recalled.as_ref().map_or(0, |recall| int64(recall.at.0))
+}
+
+/// The id a receiver has for a conversation in which `by` did something: the group, or the other user. That is `by`,
+/// unless the receiver is another device of `by`.
 fn chat_id(conversation: &ConversationId, by: &UserId, is_own: bool) -> String {
     match conversation.group() {
         Some(group) => group.to_string(),
@@ -62,14 +68,14 @@ fn chat_id(conversation: &ConversationId, by: &UserId, is_own: bool) -> String {
     }
 }
 
-/// An event as somebody hears it; ends have their own frames.
+/// `None` for events that this dialect has no push for, and for those that close the connection.
 pub fn event(event: &Event, view: View, binary: bool) -> Option<Frame> {
     match event {
         Event::Message { message, .. } if view.is_notice => {
             Some(push("chat.notify", &notice(message, view), binary))
         }
         Event::Message { message, .. } => {
-            Some(push("chat.message", &shown(message, view.is_important), binary))
+            Some(push("chat.message", &message_push(message, view.is_important), binary))
         }
         Event::Change { change: it, .. } => Some(change(it, view, binary)),
         Event::Receipt(it) if it.kind == CursorKind::Read => {
@@ -83,7 +89,7 @@ pub fn event(event: &Event, view: View, binary: bool) -> Option<Frame> {
         }
         Event::JoinAnswered { request, accepted, by, at } => {
             let decision = JoinDecisionPush {
-                request_id: groups::request_id(&request.group, &request.user),
+                request_id: joining::request_id(&request.group, &request.user),
                 group_id: request.group.to_string(),
                 user_id: request.user.to_string(),
                 operator_id: by.to_string(),
@@ -101,9 +107,8 @@ pub fn event(event: &Event, view: View, binary: bool) -> Option<Frame> {
             };
             Some(push("user.updated", &updated, binary))
         }
-        // This dialect has no words for them.
         Event::Preview { .. }
-        | Event::Settled { .. }
+        | Event::AcceptedSaved { .. }
         | Event::Dropped(_)
         | Event::Receipt(_)
         | Event::Settings { .. }
@@ -147,7 +152,7 @@ fn typing(from: &UserId, to: &Target, at: Millis, view: View) -> TypingPush {
 
 fn join_request(request: &JoinRequest) -> JoinRequestPush {
     JoinRequestPush {
-        request_id: groups::request_id(&request.group, &request.user),
+        request_id: joining::request_id(&request.group, &request.user),
         group_id: request.group.to_string(),
         user_id: request.user.to_string(),
         message: request.message.clone(),
@@ -156,51 +161,46 @@ fn join_request(request: &JoinRequest) -> JoinRequestPush {
 }
 
 fn change(change: &Change, view: View, binary: bool) -> Frame {
-    let ChangeKind::Recalled { message, seq, .. } = &change.kind else {
-        let cmd = format!("group.{}", Told::from(change).word);
-        return push(&cmd, &group_change(change), binary);
+    let fields = ChangeFields::from(change);
+    let Some(recall) = fields.recall else {
+        let cmd = format!("group.{}", fields.kind);
+        return push(&cmd, &group_push(change, fields), binary);
     };
     let recall = RecallPush {
-        msg_id: message.to_string(),
+        msg_id: recall.message.to_string(),
         chat_id: chat_id(&change.conversation, &change.by, view.is_own),
         chat_type: chat_type(&change.conversation),
         operator_id: change.by.to_string(),
         timestamp: int64(change.at.0),
-        seq: int64(seq.0),
+        seq: int64(recall.seq.0),
         change_seq: int64(change.seq.0),
         conversation_id: change.conversation.to_string(),
     };
     push("chat.recall", &recall, binary)
 }
 
-/// What happened to a group: whom it is about, and whatever that kind of change speaks of.
-fn group_change(change: &Change) -> GroupPush {
-    let told = Told::from(change);
-    let nothing = GroupChange::default();
-    let updated = match &change.kind {
-        ChangeKind::Updated(updated) => updated,
-        _ => &nothing,
-    };
-    let users = told.users.unwrap_or_default().iter().chain(told.user);
-    let member = told.member;
+/// A change of a group or of its members.
+fn group_push(change: &Change, fields: ChangeFields<'_>) -> GroupPush {
+    let users = fields.users.unwrap_or_default().iter().chain(fields.user);
+    let (group, member) = (fields.group.unwrap_or_default(), fields.member.unwrap_or_default());
     GroupPush {
         group_id: chat_id(&change.conversation, &change.by, false),
         operator_id: change.by.to_string(),
         user_ids: users.map(ToString::to_string).collect(),
         change_seq: int64(change.seq.0),
         timestamp: int64(change.at.0),
-        from_seq: told.from.map(|from| int64(from.0)),
-        role: told.role.map(role_number),
-        muted_until: told.muted_until.map(|until| int64(until.0)),
-        on: told.on,
-        group_name: updated.name.clone(),
-        avatar_url: updated.avatar.clone(),
-        announcement: updated.announcement.clone(),
-        introduction: updated.introduction.clone(),
-        join_type: updated.joining.map(|joining| words::joining(joining).to_owned()),
-        history: updated.history.map(|history| words::history(history).to_owned()),
-        group_nickname: member.as_ref().and_then(|it| it.group_nickname.clone()),
-        group_avatar: member.as_ref().and_then(|it| it.group_avatar.clone()),
-        member_extra: member.and_then(|it| it.extra),
+        from_seq: fields.from.map(|from| int64(from.0)),
+        role: fields.role.map(role_number),
+        muted_until: fields.muted_until.map(|until| int64(until.0)),
+        on: fields.on,
+        group_name: group.name,
+        avatar_url: group.avatar,
+        announcement: group.announcement,
+        introduction: group.introduction,
+        join_type: group.join_type.map(str::to_owned),
+        history: group.history.map(str::to_owned),
+        group_nickname: member.group_nickname,
+        group_avatar: member.group_avatar,
+        member_extra: member.extra,
     }
 }

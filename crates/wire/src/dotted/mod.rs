@@ -1,9 +1,9 @@
 //! The dotted dialect: requests and answers by `cmd`, as JSON text or as protobuf.
 //!
-//! - [`payload`]: what is inside the envelopes, one struct for both forms
-//! - `decode`: the envelope of a request; `requests`: what each command asks for
-//! - `content`: text and media, to and from what is stored
-//! - `encode`: the envelope of an answer and of a push; `answers`, `events`: what is in them
+//! - [`payload`]: the payloads, one struct for JSON and protobuf
+//! - `decode`: the envelope of a request; `requests`: its payload as a command
+//! - `content`: text and media, to and from stored content
+//! - `encode`: the envelope of a response or a push; `answers`, `events`: their payloads
 
 mod answers;
 mod content;
@@ -13,7 +13,7 @@ mod events;
 pub mod payload;
 mod requests;
 
-pub use answers::{farewell, refusal, registered, reply, signed_in, validated};
+pub use answers::{close_notice, refusal, registered, reply, signed_in, validated};
 pub use decode::{decode, is_dotted};
 pub use events::{event, message};
 
@@ -36,13 +36,13 @@ fn role_number(role: Role) -> i32 {
     ROLES.iter().find(|(_, known)| *known == role).map_or(1, |(number, _)| *number)
 }
 
-/// A role that can be given; a group is handed over in another way.
-fn role_at(number: i32) -> Option<Role> {
+/// A role that `group.set_member_role` can give: not owner.
+fn role_from_number(number: i32) -> Option<Role> {
     let found = ROLES.iter().find(|(known, _)| *known == number);
     found.map(|(_, role)| *role).filter(|role| *role != Role::Owner)
 }
 
-/// A count or a time as a number of the wire, which is signed.
+/// Integers of the wire are signed.
 fn int64(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }

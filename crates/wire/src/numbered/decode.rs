@@ -1,98 +1,103 @@
-//! An envelope becomes a command, or a refusal that can be answered.
+//! Decodes an envelope into a command, or into a refusal with its echo.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use data_encoding::BASE64;
-use nexo_chat::Reason;
-use nexo_chat::command::{Command, Outgoing, Target};
-use nexo_chat::ids::{ClientMsgId, ConversationId, GroupId, Seq, UserId};
+use nexo_chat::command::{Command, NewMessage, Target};
+use nexo_chat::ids::{ClientMsgId, ConversationId, Seq};
 use nexo_chat::query::Query;
+use nexo_chat::{DetailedReason, Reason};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
 use super::{BY_LIST, BY_RANGE, DATA_ERROR, NEWEST, SEND, STATE};
-use crate::dialect::{Call, Claimed, Decoded, Echo, Inbound, Packet, Refused};
-use crate::snake::{self, SESSION_GROUP, SESSION_PRIVATE};
-use crate::{mentions, typed::Text};
+use crate::dialect::{Call, ClaimedSender, DecodeError, Decoded, Echo, Inbound, Packet};
+use crate::http::messages;
+use crate::http::session_type::{SESSION_GROUP, SESSION_PRIVATE};
+use crate::json::from_json;
+use crate::text_or_number::TextOrNumber;
+use crate::{mentions, parse_ids};
 
-/// Conversations one question may name.
+/// Conversations of one request.
 const CONVERSATIONS_MAX: usize = 1000;
 /// Messages of one answer.
 const PULLED_MAX: u64 = 100;
-/// Characters of what is repeated.
+/// Characters of each id that an answer repeats.
 const ECHO_CHARS_MAX: usize = 128;
 
-/// What every frame has. Token and sender are those of the handshake; if a frame names them too,
-/// they must be the same.
+/// The envelope. Token and sender are those of the handshake; if a frame has them too, they must be the same.
 #[derive(Deserialize)]
-struct Envelope<'a> {
+struct NumberedRequest<'a> {
     req_identifier: Option<i64>,
     #[serde(borrow)]
-    msg_incr: Option<Text<'a>>,
+    msg_incr: Option<TextOrNumber<'a>>,
     #[serde(borrow)]
-    operation_id: Option<Text<'a>>,
+    operation_id: Option<TextOrNumber<'a>>,
     #[serde(borrow)]
-    token: Option<Text<'a>>,
+    token: Option<TextOrNumber<'a>>,
     #[serde(borrow)]
-    send_id: Option<Text<'a>>,
+    send_id: Option<TextOrNumber<'a>>,
     #[serde(borrow)]
     data: Option<&'a RawValue>,
 }
 
-/// Reads a frame: text, or the same as bytes.
-pub fn decode(packet: Packet<'_>) -> Result<Decoded, Refused> {
-    let bad = || Refused { reason: Reason::BadJson, echo: Echo::default() };
+/// The same JSON may come as a text or a binary frame.
+pub fn decode(packet: Packet<'_>) -> Result<Decoded, DecodeError> {
+    let bad = || DecodeError { reason: Reason::BadJson, echo: Echo::default() };
     let text = match packet {
         Packet::Text(text) => text,
         Packet::Binary(bytes) => std::str::from_utf8(bytes).map_err(|_| bad())?,
     };
-    let envelope: Envelope<'_> = serde_json::from_str(text).map_err(|_| bad())?;
-    let short = |text: Option<&Text<'_>>| -> String {
+    let request: NumberedRequest<'_> = serde_json::from_str(text).map_err(|_| bad())?;
+    let short = |text: Option<&TextOrNumber<'_>>| -> String {
         text.map(|text| text.0.chars().take(ECHO_CHARS_MAX).collect()).unwrap_or_default()
     };
     let call = Call::Numbered {
-        req_identifier: envelope.req_identifier.unwrap_or(DATA_ERROR),
-        msg_incr: short(envelope.msg_incr.as_ref()),
-        operation_id: short(envelope.operation_id.as_ref()),
+        req_identifier: request.req_identifier.unwrap_or(DATA_ERROR),
+        msg_incr: short(request.msg_incr.as_ref()),
+        operation_id: short(request.operation_id.as_ref()),
     };
     let mut echo = Echo { call, ..Echo::default() };
-    match understand(&envelope, &mut echo) {
-        Ok(command) => {
-            let inbound = Inbound::Command(command);
-            Ok(Decoded { inbound, echo, claimed: claimed(&envelope) })
+    match command(&request, &mut echo) {
+        Ok(decoded) => {
+            let inbound = Inbound::Command(decoded);
+            Ok(Decoded { inbound, echo, claimed: claimed_sender(&request) })
         }
-        Err(reason) => Err(Refused { reason, echo }),
+        Err(DetailedReason { reason, detail }) => {
+            echo.detail = detail;
+            Err(DecodeError { reason, echo })
+        }
     }
 }
 
-/// Who a frame says it is from; what is empty says nothing.
-fn claimed(envelope: &Envelope<'_>) -> Option<Box<Claimed>> {
-    let said = |text: Option<&Text<'_>>| {
+/// Empty strings claim nothing.
+fn claimed_sender(request: &NumberedRequest<'_>) -> Option<Box<ClaimedSender>> {
+    let given = |text: Option<&TextOrNumber<'_>>| {
         text.map(|text| text.0.as_ref()).filter(|text| !text.is_empty()).map(str::to_owned)
     };
-    let (user, token) = (said(envelope.send_id.as_ref()), said(envelope.token.as_ref()));
-    (user.is_some() || token.is_some()).then(|| Box::new(Claimed { user, token }))
+    let (user, token) = (given(request.send_id.as_ref()), given(request.token.as_ref()));
+    (user.is_some() || token.is_some()).then(|| Box::new(ClaimedSender { user, token }))
 }
 
 #[derive(Deserialize)]
-struct Conversations {
+struct NewestRequest {
     conversation_ids: Vec<String>,
 }
 
 #[derive(Deserialize)]
-struct List {
+struct FetchRequest {
     conversation_id: String,
     seq_list: Vec<u64>,
 }
 
 #[derive(Deserialize)]
-struct Range {
+struct PullRequest {
     conversation_id: String,
     #[serde(default)]
     begin_seq: u64,
-    /// Zero is the end.
+    /// Zero: up to the newest.
     #[serde(default)]
     end_seq: u64,
     #[serde(default)]
@@ -100,12 +105,12 @@ struct Range {
 }
 
 #[derive(Deserialize)]
-struct Conversation {
+struct StateRequest {
     conversation_id: String,
 }
 
 #[derive(Deserialize)]
-struct Send {
+struct NumberedSend {
     client_msg_id: String,
     recv_id: Option<String>,
     group_id: Option<String>,
@@ -118,24 +123,24 @@ struct Send {
     reply_to_server_msg_id: Option<String>,
 }
 
-fn understand(envelope: &Envelope<'_>, echo: &mut Echo) -> Result<Command, Reason> {
-    let query = match envelope.req_identifier.ok_or(Reason::MissingType)? {
+fn command(request: &NumberedRequest<'_>, echo: &mut Echo) -> Result<Command, DetailedReason> {
+    let query = match request.req_identifier.ok_or(Reason::MissingType)? {
         NEWEST => {
-            let Conversations { conversation_ids } = data(envelope)?;
+            let NewestRequest { conversation_ids } = data(request)?;
             if conversation_ids.len() > CONVERSATIONS_MAX {
-                return Err(Reason::InvalidParam);
+                return Err(DetailedReason::field("conversation_ids"));
             }
             let ids = conversation_ids.iter().map(|id| ConversationId::parse(id));
             Query::Newest(ids.collect::<Result<_, _>>()?)
         }
         BY_LIST => {
-            let list: List = data(envelope)?;
+            let list: FetchRequest = data(request)?;
             let seqs = list.seq_list.into_iter().map(Seq).collect();
             Query::Fetch(ConversationId::parse(&list.conversation_id)?, seqs)
         }
-        SEND => return send(data(envelope)?, echo).map(Command::Send),
+        SEND => return send(data(request)?, echo).map(Command::Send),
         BY_RANGE => {
-            let range: Range = data(envelope)?;
+            let range: PullRequest = data(request)?;
             let limit = if range.limit == 0 { PULLED_MAX } else { range.limit.min(PULLED_MAX) };
             let end = if range.end_seq == 0 { u64::MAX } else { range.end_seq };
             let conversation = ConversationId::parse(&range.conversation_id)?;
@@ -143,46 +148,41 @@ fn understand(envelope: &Envelope<'_>, echo: &mut Echo) -> Result<Command, Reaso
             Query::Pull(conversation, Seq(range.begin_seq)..=Seq(end), limit)
         }
         STATE => {
-            let Conversation { conversation_id } = data(envelope)?;
+            let StateRequest { conversation_id } = data(request)?;
             Query::State(ConversationId::parse(&conversation_id)?)
         }
-        _ => return Err(Reason::NotImplemented),
+        _ => return Err(Reason::NotImplemented.into()),
     };
-    Ok(Command::Ask(query))
+    Ok(Command::Query(query))
 }
 
-/// The data of a frame: an object, or base64 of one.
-fn data<T: DeserializeOwned>(envelope: &Envelope<'_>) -> Result<T, Reason> {
-    let raw = envelope.data.ok_or(Reason::InvalidParam)?.get();
+/// `data` is an object, or base64 of one.
+fn data<T: DeserializeOwned>(request: &NumberedRequest<'_>) -> Result<T, DetailedReason> {
+    let raw = request.data.ok_or_else(|| DetailedReason::field("data"))?.get();
     let json: Cow<'_, [u8]> = if raw.starts_with('"') {
         let text: String = serde_json::from_str(raw).map_err(|_| Reason::BadJson)?;
         BASE64.decode(text.as_bytes()).map_err(|_| Reason::BadJson)?.into()
     } else {
         raw.as_bytes().into()
     };
-    serde_json::from_slice(&json).map_err(|error| {
-        // Readable but not what the operation asks for, or not readable at all.
-        if error.is_data() { Reason::InvalidParam } else { Reason::BadJson }
-    })
+    from_json(&json)
 }
 
-fn send(send: Send, echo: &mut Echo) -> Result<Outgoing, Reason> {
+fn send(send: NumberedSend, echo: &mut Echo) -> Result<NewMessage, DetailedReason> {
     echo.client_msg_id = Some(send.client_msg_id.chars().take(ECHO_CHARS_MAX).collect());
     let client_id = ClientMsgId::parse(&send.client_msg_id)?;
     let given = |id: Option<String>| id.filter(|id| !id.is_empty());
     let to = match send.session_type {
         SESSION_PRIVATE => {
             let to = given(send.recv_id).ok_or(Reason::MissingTo)?;
-            Target::User(UserId::parse(&to).map_err(|_| Reason::UserNotFound)?)
+            Target::User(parse_ids::user_id(&to)?)
         }
-        SESSION_GROUP => {
-            Target::Group(GroupId::parse(&given(send.group_id).ok_or(Reason::MissingGroupId)?)?)
-        }
-        _ => return Err(Reason::InvalidParam),
+        SESSION_GROUP => Target::Group(parse_ids::group_id(send.group_id.as_deref())?),
+        _ => return Err(DetailedReason::field("session_type")),
     };
-    let mut content = snake::content(send.msg_type, send.content)?;
+    let mut content = messages::content(send.msg_type, send.content)?;
     content.extra = send.extra.unwrap_or_default();
-    mentions::mention(&mut content, send.mentions.iter().map(String::as_str))?;
-    let reply_to = mentions::answered(send.reply_to_server_msg_id.as_deref())?;
-    Ok(Outgoing { to, client_id, content, reply_to, marks_read: true })
+    mentions::add_mentions(&mut content, send.mentions.iter().map(String::as_str))?;
+    let reply_to = mentions::message_id(send.reply_to_server_msg_id.as_deref())?;
+    Ok(NewMessage { to, client_id, content, reply_to, marks_read: true })
 }

@@ -1,14 +1,15 @@
-//! The domain's words become envelopes.
+//! Encodes replies and events as envelopes.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use data_encoding::BASE64;
 use nexo_chat::Reason;
-use nexo_chat::command::{Event, Receipt, Reply, Target};
+use nexo_chat::command::{Reply, Target};
+use nexo_chat::event::{Event, Receipt};
 use nexo_chat::ids::UserId;
 use nexo_chat::model::{Caller, CursorKind, Message};
-use nexo_chat::query::Found;
+use nexo_chat::query::QueryReply;
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -16,10 +17,11 @@ use super::{CHANGE, DATA_ERROR, KICK, PROFILE, PUSH, RECEIPT, TYPING};
 use crate::changes::ChangeEntity;
 use crate::codes;
 use crate::dialect::{Call, Echo, Frame, View};
-use crate::snake::{MessageInfo, ReadState};
+use crate::http::conversations::ReadState;
+use crate::http::messages::MessageInfo;
 
 #[derive(Serialize)]
-struct Envelope<'a> {
+struct NumberedResponse<'a> {
     req_identifier: i64,
     msg_incr: &'a str,
     operation_id: &'a str,
@@ -28,8 +30,21 @@ struct Envelope<'a> {
     data: Value,
 }
 
-/// Puts data into its envelope.
+/// The longest detail of a refusal, in characters: it repeats parts of the request.
+const DETAIL_CHARS_MAX: usize = 200;
+
 fn frame(call: (i64, &str, &str), error: Option<Reason>, data: Value, nested: bool) -> Frame {
+    let message = error.map_or(String::new(), |reason| reason.to_string());
+    frame_saying(call, error, message, data, nested)
+}
+
+fn frame_saying(
+    call: (i64, &str, &str),
+    error: Option<Reason>,
+    err_msg: String,
+    data: Value,
+    nested: bool,
+) -> Frame {
     let (req_identifier, msg_incr, operation_id) = call;
     let data = match data {
         Value::Null => Value::Null,
@@ -37,9 +52,9 @@ fn frame(call: (i64, &str, &str), error: Option<Reason>, data: Value, nested: bo
         data => Value::String(BASE64.encode(data.to_string().as_bytes())),
     };
     let err_code = error.map_or(0, |reason| codes::row(reason).numbered);
-    let err_msg = error.map_or(String::new(), |reason| reason.to_string());
-    let envelope = Envelope { req_identifier, msg_incr, operation_id, err_code, err_msg, data };
-    json!(envelope).to_string().into()
+    let response =
+        NumberedResponse { req_identifier, msg_incr, operation_id, err_code, err_msg, data };
+    json!(response).to_string().into()
 }
 
 fn call(echo: &Echo) -> (i64, &str, &str) {
@@ -51,12 +66,11 @@ fn call(echo: &Echo) -> (i64, &str, &str) {
     }
 }
 
-/// What nobody asked for.
+/// A frame that answers no request.
 fn push(number: i64, data: Value, nested: bool) -> Frame {
     frame((number, "", ""), None, data, nested)
 }
 
-/// The answer to a command.
 pub fn reply(reply: &Reply, echo: &Echo, nested: bool) -> Option<Frame> {
     let data = match reply {
         Reply::Saved(saved) => {
@@ -73,30 +87,30 @@ pub fn reply(reply: &Reply, echo: &Echo, nested: bool) -> Option<Frame> {
             }
             data
         }
-        Reply::Found(found) => found_data(found)?,
+        Reply::QueryReply(reply) => query_data(reply)?,
         _ => return None, // this dialect has no such command
     };
     Some(frame(call(echo), None, data, nested))
 }
 
-/// The caller is let in: said to those who asked for an answer to the handshake.
+/// The answer to the handshake, if the client asked for one.
 pub fn welcome(caller: &Caller, echo: &Echo, nested: bool) -> Option<Frame> {
     let Call::Numbered { .. } = echo.call else { return None };
     let data = json!({ "user_id": caller.user.as_str(), "expires_at": caller.expires_at.0 });
     Some(frame(call(echo), None, data, nested))
 }
 
-fn found_data(found: &Found) -> Option<Value> {
-    Some(match found {
-        Found::Newest(seqs) => {
+fn query_data(reply: &QueryReply) -> Option<Value> {
+    Some(match reply {
+        QueryReply::Newest(seqs) => {
             let seqs: BTreeMap<&str, u64> =
                 seqs.iter().map(|(id, seq)| (id.as_str(), seq.0)).collect();
             json!({ "seqs": seqs })
         }
-        Found::Messages(listed, max_seq) => {
+        QueryReply::Messages(listed, max_seq) => {
             json!({ "messages": infos(&listed.items), "max_seq": max_seq.0, "has_more": listed.has_more })
         }
-        Found::State(standing) => json!(ReadState::from(standing)),
+        QueryReply::State(standing) => json!(ReadState::from(standing)),
         _ => return None,
     })
 }
@@ -105,14 +119,18 @@ fn infos(messages: &[Arc<Message>]) -> Vec<MessageInfo> {
     messages.iter().map(|message| MessageInfo::from(&**message)).collect()
 }
 
-/// A request was refused.
 pub fn refusal(reason: Reason, echo: &Echo, nested: bool) -> Frame {
     let data = json!({ "reason": codes::row(reason).typed });
-    frame(call(echo), Some(reason), data, nested)
+    let mut message = reason.to_string();
+    if let Some(detail) = &echo.detail {
+        message.push_str(": ");
+        message.extend(detail.chars().take(DETAIL_CHARS_MAX));
+    }
+    frame_saying(call(echo), Some(reason), message, data, nested)
 }
 
-/// The connection ends: because somebody else took over or the sign-in ended, or with a refusal.
-pub fn farewell(reason: Reason, echo: &Echo, nested: bool) -> Frame {
+/// A KICK if the sign-in ended or another device took over; else the refusal of the request.
+pub fn close_notice(reason: Reason, echo: &Echo, nested: bool) -> Frame {
     match (reason, &echo.call) {
         (Reason::Kicked | Reason::SessionInvalid | Reason::TokenExpired, Call::None) => {
             let data = json!({ "reason": codes::row(reason).typed });
@@ -122,13 +140,12 @@ pub fn farewell(reason: Reason, echo: &Echo, nested: bool) -> Frame {
     }
 }
 
-/// A message, pushed.
 pub fn message(message: &Message, nested: bool) -> Frame {
     let id = message.conversation.as_str();
     push(PUSH, json!({ "msgs": { id: [MessageInfo::from(message)] } }), nested)
 }
 
-/// An event as somebody hears it. Whoever would only be notified pulls anyway in this dialect.
+/// `None` for events without a push. Notices are left out: clients of this dialect pull anyway.
 pub fn event(event: &Event, view: View, nested: bool) -> Option<Frame> {
     match event {
         Event::Message { .. } if view.is_notice => None,
@@ -153,7 +170,7 @@ pub fn event(event: &Event, view: View, nested: bool) -> Option<Frame> {
             Some(push(PROFILE, data, nested))
         }
         Event::Preview { .. }
-        | Event::Settled { .. }
+        | Event::AcceptedSaved { .. }
         | Event::Dropped(_)
         | Event::JoinRequested { .. }
         | Event::JoinAnswered { .. }

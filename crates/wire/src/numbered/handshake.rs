@@ -1,4 +1,4 @@
-//! What a client says in the query of the address it connects to.
+//! The query of the address that a client connects to.
 
 use data_encoding::{BASE64, BASE64URL_NOPAD};
 use nexo_chat::Reason;
@@ -8,25 +8,25 @@ use serde::Deserialize;
 use super::HANDSHAKE;
 use crate::dialect::{Call, Dialect, Echo};
 
-/// Characters of what is repeated.
+/// Characters of `operation_id` that an answer repeats.
 const ECHO_CHARS_MAX: usize = 128;
 
-/// The query as it is written. What is not known is not looked at.
+/// The query as written. Unknown parameters are ignored.
 #[derive(Debug, Default, Deserialize)]
-pub struct Query {
+pub struct HandshakeQuery {
     token: Option<String>,
     send_id: Option<String>,
     platform_id: Option<i32>,
     operation_id: Option<String>,
     sdk_type: Option<String>,
     is_msg_resp: Option<String>,
-    /// All of these together as JSON, or as base64 of it; or the version, of which there is one.
+    /// The other parameters as JSON or base64 of JSON, or the version `1`.
     v: Option<String>,
 }
 
-/// The same in one parameter.
+/// The parameters inside `v`.
 #[derive(Default, Deserialize)]
-struct Bundle {
+struct HandshakeBundle {
     token: Option<String>,
     send_id: Option<String>,
     platform_id: Option<i32>,
@@ -35,25 +35,22 @@ struct Bundle {
     is_msg_resp: Option<bool>,
 }
 
-/// Who connects, and how they want to speak.
+/// The caller that the query names, and the dialect of the connection.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Handshake {
-    /// Their token.
     pub token: String,
-    /// Who they say they are.
+    /// The user id that the client claims.
     pub send_id: String,
-    /// Their device, if it is to be checked.
+    /// If given, it must be the platform of the token.
     pub platform: Option<Platform>,
-    /// How they speak.
     pub dialect: Dialect,
-    /// What the answer repeats, if they want one as a frame: a browser does not see the status of a
-    /// handshake that was refused.
+    /// Set if the client wants the answer as a frame: a browser does not see the status of a refused handshake.
     pub answer: Option<Echo>,
 }
 
-impl Query {
-    /// Reads it; `None` if it names nobody.
-    pub fn read(self) -> Result<Option<Handshake>, Reason> {
+impl HandshakeQuery {
+    /// `None` if the query names no caller.
+    pub fn handshake(self) -> Result<Option<Handshake>, Reason> {
         let bundle = self.v.as_deref().map(bundle).transpose()?.unwrap_or_default();
         let (token, send_id) = match (self.token.or(bundle.token), self.send_id.or(bundle.send_id))
         {
@@ -85,9 +82,9 @@ impl Query {
     }
 }
 
-fn bundle(v: &str) -> Result<Bundle, Reason> {
+fn bundle(v: &str) -> Result<HandshakeBundle, Reason> {
     if matches!(v, "" | "1") {
-        return Ok(Bundle::default());
+        return Ok(HandshakeBundle::default());
     }
     let bad = Reason::InvalidParam;
     let json = if v.starts_with('{') {
@@ -103,13 +100,13 @@ fn bundle(v: &str) -> Result<Bundle, Reason> {
 mod tests {
     use super::*;
 
-    fn query(v: Option<&str>) -> Query {
-        Query { v: v.map(str::to_owned), ..Query::default() }
+    fn query(v: Option<&str>) -> HandshakeQuery {
+        HandshakeQuery { v: v.map(str::to_owned), ..HandshakeQuery::default() }
     }
 
-    fn known() -> Query {
+    fn known() -> HandshakeQuery {
         let (token, send_id) = (Some("t".to_owned()), Some("alice".to_owned()));
-        Query { token, send_id, ..Query::default() }
+        HandshakeQuery { token, send_id, ..HandshakeQuery::default() }
     }
 
     #[test]
@@ -119,7 +116,7 @@ mod tests {
         let (plain, url) =
             (BASE64.encode(json.as_bytes()), BASE64URL_NOPAD.encode(json.as_bytes()));
         for v in [json, &plain, &url] {
-            let read = query(Some(v)).read().unwrap().unwrap();
+            let read = query(Some(v)).handshake().unwrap().unwrap();
             let call = Call::Numbered {
                 req_identifier: HANDSHAKE,
                 msg_incr: String::new(),
@@ -139,12 +136,13 @@ mod tests {
     #[test]
     fn v_is_also_the_version_of_which_there_is_one() {
         for v in ["", "1"] {
-            assert_eq!(query(Some(v)).read(), Ok(None), "{v}");
-            let read = Query { v: Some(v.into()), ..known() }.read().unwrap().unwrap();
+            assert_eq!(query(Some(v)).handshake(), Ok(None), "{v}");
+            let read =
+                HandshakeQuery { v: Some(v.into()), ..known() }.handshake().unwrap().unwrap();
             assert_eq!((&*read.token, &*read.send_id), ("t", "alice"));
         }
         for v in ["2", "{", "[]", "e30", "{\"token\":1}"] {
-            let read = Query { v: Some(v.into()), ..known() }.read();
+            let read = HandshakeQuery { v: Some(v.into()), ..known() }.handshake();
             // Base64 of an empty object is one.
             let expect = if v == "e30" { Ok(()) } else { Err(Reason::InvalidParam) };
             assert_eq!(read.map(drop), expect, "{v}");
@@ -154,12 +152,15 @@ mod tests {
     #[test]
     fn half_a_name_is_none() {
         let token = Some("t".to_owned());
-        assert_eq!(Query { token, ..Query::default() }.read(), Err(Reason::InvalidParam));
-        assert_eq!(query(None).read(), Ok(None));
+        assert_eq!(
+            HandshakeQuery { token, ..HandshakeQuery::default() }.handshake(),
+            Err(Reason::InvalidParam)
+        );
+        assert_eq!(query(None).handshake(), Ok(None));
         for (said, expect) in
             [("true", Ok(true)), ("1", Ok(true)), ("false", Ok(false)), ("yes", Err(()))]
         {
-            let read = Query { is_msg_resp: Some(said.into()), ..known() }.read();
+            let read = HandshakeQuery { is_msg_resp: Some(said.into()), ..known() }.handshake();
             let wants = read.map(|it| it.is_some_and(|it| it.answer.is_some())).map_err(drop);
             assert_eq!(wants, expect, "{said}");
         }

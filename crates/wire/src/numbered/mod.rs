@@ -6,32 +6,29 @@ mod encode;
 mod handshake;
 
 pub use decode::decode;
-pub use encode::{event, farewell, message, refusal, reply, welcome};
-pub use handshake::{Handshake, Query};
+pub use encode::{close_notice, event, message, refusal, reply, welcome};
+pub use handshake::{Handshake, HandshakeQuery};
 
-/// Answered: the connection itself, to those who want that as a frame.
+/// The answer to the handshake, for clients that want it as a frame.
 const HANDSHAKE: i64 = 0;
-/// The newest places of conversations.
+/// The newest seqs of conversations.
 const NEWEST: i64 = 1001;
-/// Messages by a list of places.
+/// Messages by a list of seqs.
 const BY_LIST: i64 = 1002;
-/// Say something.
 const SEND: i64 = 1003;
-/// Messages of a range.
 const BY_RANGE: i64 = 1005;
-/// How far the caller has come.
+/// The read state of a conversation.
 const STATE: i64 = 1006;
-/// Pushed: messages.
+/// Push of messages.
 const PUSH: i64 = 2001;
-/// Pushed: this connection has to go.
+/// Push before the server closes the connection.
 const KICK: i64 = 2002;
-/// Pushed: something stored was changed.
+/// Push of a conversation change.
 const CHANGE: i64 = 2003;
-/// Pushed: somebody read.
+/// Push of a read receipt.
 const RECEIPT: i64 = 2004;
-/// Pushed: somebody is writing.
 const TYPING: i64 = 2005;
-/// Pushed: somebody has a new name or picture.
+/// Push of a changed nickname or avatar.
 const PROFILE: i64 = 2006;
-/// Said of what could not be read.
+/// The answer to a frame that could not be read.
 const DATA_ERROR: i64 = 3001;

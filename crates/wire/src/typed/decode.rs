@@ -1,101 +1,100 @@
-//! A text frame becomes a command, or a refusal that can be answered.
+//! Decodes a text frame into a command, or into a refusal with its echo.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use nexo_chat::Reason;
-use nexo_chat::command::{Acknowledge, Command, Outgoing, Target};
-use nexo_chat::ids::{ClientMsgId, ConversationId, GroupId, MessageId, Seq, UserId};
+use nexo_chat::command::{Acknowledge, Command, NewMessage, Target};
+use nexo_chat::ids::{ClientMsgId, ConversationId, MessageId, Seq, UserId};
 use nexo_chat::model::{Content, ContentKind, CursorKind};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
-use super::text::Text;
-use crate::dialect::{Decoded, Echo, Inbound, Refused};
-use crate::mentions;
+use crate::dialect::{DecodeError, Decoded, Echo, Inbound};
+use crate::text_or_number::TextOrNumber;
+use crate::{mentions, parse_ids};
 
-/// The fields of every type together. Fields a client may not decide (`from`, `ts` …) are simply
-/// not read.
+/// The fields of every type together. Fields that the server decides (`from`, `ts` …) are not read.
 #[derive(Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Frame<'a> {
+pub(super) struct ClientFrame<'a> {
     #[serde(borrow, rename = "type")]
     kind: Option<Cow<'a, str>>,
     #[serde(borrow)]
     token: Option<Cow<'a, str>>,
     #[serde(borrow)]
-    client_msg_id: Option<Text<'a>>,
+    client_msg_id: Option<TextOrNumber<'a>>,
     #[serde(borrow)]
-    server_msg_id: Option<Text<'a>>,
+    server_msg_id: Option<TextOrNumber<'a>>,
     #[serde(borrow)]
-    msg_seq: Option<Text<'a>>,
+    msg_seq: Option<TextOrNumber<'a>>,
     #[serde(borrow)]
-    to: Option<Text<'a>>,
+    to: Option<TextOrNumber<'a>>,
     #[serde(borrow)]
-    group_id: Option<Text<'a>>,
+    group_id: Option<TextOrNumber<'a>>,
     #[serde(borrow)]
     ack_type: Option<Cow<'a, str>>,
     #[serde(borrow)]
-    msg_type: Option<Text<'a>>,
+    msg_type: Option<TextOrNumber<'a>>,
     #[serde(borrow)]
     body: Option<Cow<'a, str>>,
     extra: Option<BTreeMap<String, String>>,
     #[serde(borrow)]
-    mentions: Option<Vec<Text<'a>>>,
+    mentions: Option<Vec<TextOrNumber<'a>>>,
     #[serde(borrow)]
-    reply_to_server_msg_id: Option<Text<'a>>,
+    reply_to_server_msg_id: Option<TextOrNumber<'a>>,
     #[serde(borrow)]
-    #[schema(value_type = BTreeMap<String, Text>)]
-    cursors: Option<BTreeMap<Cow<'a, str>, Text<'a>>>,
+    #[schema(value_type = BTreeMap<String, TextOrNumber>)]
+    cursors: Option<BTreeMap<Cow<'a, str>, TextOrNumber<'a>>>,
 }
 
-/// Reads one text frame. Never panics; whatever cannot be read is a refusal.
-pub fn decode(text: &str) -> Result<Decoded, Refused> {
-    let frame: Frame<'_> = serde_json::from_str(text).map_err(|_| unreadable(text))?;
+/// Never panics; a frame that cannot be read is a refusal.
+pub fn decode(text: &str) -> Result<Decoded, DecodeError> {
+    let frame: ClientFrame<'_> = serde_json::from_str(text).map_err(|_| unreadable(text))?;
     let echo = Echo {
-        client_msg_id: short(frame.client_msg_id.as_ref()),
-        server_msg_id: short(frame.server_msg_id.as_ref()),
+        client_msg_id: shorten(frame.client_msg_id.as_ref()),
+        server_msg_id: shorten(frame.server_msg_id.as_ref()).map(Into::into),
         ..Echo::default()
     };
-    match understand(frame) {
+    match inbound(frame) {
         Ok(inbound) => Ok(Decoded { inbound, echo, claimed: None }),
-        Err(reason) => Err(Refused { reason, echo }),
+        Err(reason) => Err(DecodeError { reason, echo }),
     }
 }
 
-/// A frame of this protocol with a field of a wrong type is refused by its name; anything else is
-/// not of this protocol.
-fn unreadable(text: &str) -> Refused {
+/// A frame with a `type` but a field of a wrong type is refused with its echo; anything else is not a frame.
+fn unreadable(text: &str) -> DecodeError {
     let fields: Map<String, Value> = serde_json::from_str(text).unwrap_or_default();
     if !fields.get("type").is_some_and(Value::is_string) {
-        return Refused { reason: Reason::BadJson, echo: Echo::default() };
+        return DecodeError { reason: Reason::BadJson, echo: Echo::default() };
     }
     let named = |name: &str| match fields.get(name) {
-        Some(Value::String(id)) => short(Some(&Text(id.into()))),
+        Some(Value::String(id)) => shorten(Some(&TextOrNumber(id.into()))),
         Some(Value::Number(id)) => Some(id.to_string()),
         _ => None,
     };
-    let (client_msg_id, server_msg_id) = (named("clientMsgId"), named("serverMsgId"));
+    let client_msg_id = named("clientMsgId");
+    let server_msg_id = named("serverMsgId").map(Into::into);
     let echo = Echo { client_msg_id, server_msg_id, ..Echo::default() };
-    Refused { reason: Reason::InvalidParam, echo }
+    DecodeError { reason: Reason::InvalidParam, echo }
 }
 
-/// Ids are echoed even when they are wrong, but not at any length.
-fn short(id: Option<&Text<'_>>) -> Option<String> {
+/// Wrong ids are echoed too, but cut.
+fn shorten(id: Option<&TextOrNumber<'_>>) -> Option<String> {
     id.map(|id| id.0.chars().take(ClientMsgId::LEN_MAX).collect())
 }
 
-fn understand(frame: Frame<'_>) -> Result<Inbound, Reason> {
+fn inbound(frame: ClientFrame<'_>) -> Result<Inbound, Reason> {
     let kind = frame.kind.as_deref().ok_or(Reason::MissingType)?;
     let command = match kind {
         "AUTH" => return Ok(Inbound::Auth { token: token(frame)?, renews: false }),
         "REAUTH" => Command::Reauth { token: token(frame)? },
         "PING" => Command::Ping,
         "PONG" => Command::Pong,
-        "SINGLE_CHAT" => Command::Send(outgoing(frame, receiver)?),
-        "GROUP_CHAT" => Command::Send(outgoing(frame, group)?),
+        "SINGLE_CHAT" => Command::Send(new_message(frame, receiver)?),
+        "GROUP_CHAT" => Command::Send(new_message(frame, group)?),
         "ACK" => Command::Acknowledge(acknowledge(&frame)?),
         "MESSAGE_REVOKE" => Command::Recall { message: message_id(&frame)? },
         "TYPING" => Command::Typing { to: either(&frame)? },
@@ -105,14 +104,14 @@ fn understand(frame: Frame<'_>) -> Result<Inbound, Reason> {
     Ok(Inbound::Command(command))
 }
 
-fn token(frame: Frame<'_>) -> Result<String, Reason> {
+fn token(frame: ClientFrame<'_>) -> Result<String, Reason> {
     frame.token.filter(|token| !token.is_empty()).map(Cow::into_owned).ok_or(Reason::MissingToken)
 }
 
-fn outgoing(
-    frame: Frame<'_>,
-    target: impl FnOnce(&Frame<'_>) -> Result<Target, Reason>,
-) -> Result<Outgoing, Reason> {
+fn new_message(
+    frame: ClientFrame<'_>,
+    target: impl FnOnce(&ClientFrame<'_>) -> Result<Target, Reason>,
+) -> Result<NewMessage, Reason> {
     let client_id = frame.client_msg_id.as_ref().map_or("", |id| &id.0);
     let client_id = ClientMsgId::parse(client_id)?;
     let to = target(&frame)?;
@@ -124,29 +123,27 @@ fn outgoing(
     let extra = frame.extra.unwrap_or_default();
     let mut content = Content { kind, extra, ..Content::text(Bytes::from(body)) };
     let names = frame.mentions.as_deref().unwrap_or_default();
-    mentions::mention(&mut content, names.iter().map(|name| &*name.0))?;
-    let answered = frame.reply_to_server_msg_id.as_ref();
-    let reply_to = mentions::answered(answered.map(|id| &*id.0))?;
-    Ok(Outgoing { to, client_id, content, reply_to, marks_read: true })
+    mentions::add_mentions(&mut content, names.iter().map(|name| &*name.0))?;
+    let reply_to = frame.reply_to_server_msg_id.as_ref();
+    let reply_to = mentions::message_id(reply_to.map(|id| &*id.0))?;
+    Ok(NewMessage { to, client_id, content, reply_to, marks_read: true })
 }
 
-fn given<'f>(field: Option<&'f Text<'_>>) -> Option<&'f str> {
+fn given<'f>(field: Option<&'f TextOrNumber<'_>>) -> Option<&'f str> {
     field.map(|text| &*text.0).filter(|text| !text.is_empty())
 }
 
-fn receiver(frame: &Frame<'_>) -> Result<Target, Reason> {
+fn receiver(frame: &ClientFrame<'_>) -> Result<Target, Reason> {
     let to = given(frame.to.as_ref()).ok_or(Reason::MissingTo)?;
-    // An id of a form that no user can have belongs to nobody.
-    UserId::parse(to).map(Target::User).map_err(|_| Reason::UserNotFound)
+    parse_ids::user_id(to).map(Target::User)
 }
 
-fn group(frame: &Frame<'_>) -> Result<Target, Reason> {
-    let id = given(frame.group_id.as_ref()).ok_or(Reason::MissingGroupId)?;
-    GroupId::parse(id).map(Target::Group)
+fn group(frame: &ClientFrame<'_>) -> Result<Target, Reason> {
+    parse_ids::group_id(given(frame.group_id.as_ref())).map(Target::Group)
 }
 
-/// One person or one group, not both.
-fn either(frame: &Frame<'_>) -> Result<Target, Reason> {
+/// A user or a group, not both.
+fn either(frame: &ClientFrame<'_>) -> Result<Target, Reason> {
     match (given(frame.to.as_ref()), given(frame.group_id.as_ref())) {
         (Some(_), Some(_)) => Err(Reason::InvalidParam),
         (None, Some(_)) => group(frame),
@@ -170,12 +167,11 @@ fn content_kind(text: &str) -> Option<ContentKind> {
     by_name.map(|(_, kind)| *kind).or_else(by_number)
 }
 
-/// A content type's name.
 pub(crate) fn kind_name(kind: ContentKind) -> &'static str {
     KINDS.iter().find(|(_, known)| *known == kind).map_or("CUSTOM", |(name, _)| name)
 }
 
-fn acknowledge(frame: &Frame<'_>) -> Result<Acknowledge, Reason> {
+fn acknowledge(frame: &ClientFrame<'_>) -> Result<Acknowledge, Reason> {
     let kind = frame.ack_type.as_deref().filter(|kind| !kind.is_empty());
     let kind = match kind.ok_or(Reason::MissingAckType)? {
         kind if kind.eq_ignore_ascii_case("delivered") => CursorKind::Delivered,
@@ -184,23 +180,23 @@ fn acknowledge(frame: &Frame<'_>) -> Result<Acknowledge, Reason> {
         _ => return Err(Reason::UnknownAckType),
     };
     let message = message_id(frame)?;
-    // A group may be named too, but the message knows where it is.
+    // A `groupId` is not read: the message id tells the conversation.
     let from = given(frame.to.as_ref()).map(UserId::parse).transpose();
     let from = from.map_err(|_| Reason::AckNotAllowed)?;
     let seq = frame.msg_seq.as_ref().map(|text| seq(text)).transpose();
     Ok(Acknowledge { kind, message, from, seq: seq.map_err(|_| Reason::AckNotAllowed)? })
 }
 
-fn message_id(frame: &Frame<'_>) -> Result<MessageId, Reason> {
+fn message_id(frame: &ClientFrame<'_>) -> Result<MessageId, Reason> {
     let id = given(frame.server_msg_id.as_ref()).ok_or(Reason::MissingServerMsgId)?;
     MessageId::parse(id)
 }
 
-fn seq(text: &Text<'_>) -> Result<Seq, Reason> {
+fn seq(text: &TextOrNumber<'_>) -> Result<Seq, Reason> {
     text.0.parse().map(Seq).map_err(|_| Reason::InvalidParam)
 }
 
-fn cursors(frame: Frame<'_>) -> Result<BTreeMap<ConversationId, Seq>, Reason> {
+fn cursors(frame: ClientFrame<'_>) -> Result<BTreeMap<ConversationId, Seq>, Reason> {
     let given = frame.cursors.unwrap_or_default();
     given.iter().map(|(id, at)| Ok((ConversationId::parse(id)?, seq(at)?))).collect()
 }

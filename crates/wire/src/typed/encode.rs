@@ -1,22 +1,25 @@
-//! The domain's words become text frames.
+//! Encodes replies and events as text frames.
 
 use nexo_chat::Reason;
-use nexo_chat::command::{Event, Receipt, Reply, Saved};
+use nexo_chat::command::{Reply, Saved};
+use nexo_chat::event::{Event, Receipt};
 use nexo_chat::ids::{ConversationId, Millis};
-use nexo_chat::model::{self, Caller, Change, ChangeKind, CursorKind, Message};
+use nexo_chat::model::{Caller, Change, CursorKind, Message, Settings};
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::decode::kind_name;
-use super::frame::{Frame, Place, Shown, text};
-use super::{early, group};
+use super::frame::{Addressee, DisplayString, ServerFrame, text};
+use super::{group, two_phase};
+use crate::changes::ChangeFields;
 use crate::dialect::{Echo, View};
-use crate::{codes, mentions, shapes, words};
+use crate::{codes, enum_values, field_schemas, mentions};
 
 /// What a client must keep to, told in `AUTH_OK`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[schema(as = Limits)]
 #[serde(rename_all = "camelCase")]
-pub struct Limits {
+pub struct ClientLimits {
     /// Bytes of a frame.
     pub frame_bytes_max: usize,
     /// Characters of a text.
@@ -37,134 +40,139 @@ pub struct Limits {
     pub recall_window_ms: u64,
 }
 
-/// The token was good.
-pub fn auth_ok(caller: &Caller, limits: &Limits, now: Millis) -> String {
-    text(&Frame {
+pub fn auth_ok(caller: &Caller, limits: &ClientLimits, now: Millis) -> String {
+    text(&ServerFrame {
         kind: "AUTH_OK",
         from: Some(caller.user.as_str()),
         token_expires_at: Some(caller.expires_at.0),
         limits: Some(limits),
         ts: now.0,
-        ..Frame::default()
+        ..ServerFrame::default()
     })
 }
 
-/// The token was not good; the connection ends.
+/// The connection ends after this frame.
 pub fn auth_fail(reason: Reason, now: Millis) -> String {
     refused("AUTH_FAIL", reason, &Echo::default(), now)
 }
 
-/// A request was refused.
 pub fn refusal(reason: Reason, echo: &Echo, now: Millis) -> String {
     refused("ERROR", reason, echo, now)
 }
 
 fn refused(kind: &'static str, reason: Reason, echo: &Echo, now: Millis) -> String {
-    text(&Frame {
+    text(&ServerFrame {
         kind,
         reason: Some(codes::row(reason).typed),
-        message: Some(Shown(&reason)),
+        message: Some(DisplayString(&reason)),
         client_msg_id: echo.client_msg_id.as_deref(),
-        server_msg_id: echo.server_msg_id.as_ref().map(|id| Shown(id)),
+        server_msg_id: echo.server_msg_id.as_ref().map(|id| DisplayString(id)),
         ts: now.0,
-        ..Frame::default()
+        ..ServerFrame::default()
     })
 }
 
-/// A message is durable. The same for every retry: all of it comes from the stored message.
+/// The ack of a durable message. Everything comes from the stored message, so a retry gets the same frame.
 pub fn saved(saved: &Saved) -> String {
     let body = String::from_utf8_lossy(&saved.message.content.body);
     saved_frame(&saved.message, saved.cleaned.then_some(&*body))
 }
 
-/// A message is durable; `body` where words of it were replaced.
+/// `body` is set if the word filter replaced words of it.
 pub(super) fn saved_frame(message: &Message, body: Option<&str>) -> String {
-    let place = Place::of(&message.conversation, &message.sender);
-    text(&Frame {
+    let addressee = Addressee::of(&message.conversation, &message.sender);
+    text(&ServerFrame {
         kind: "ACK",
         ack_type: Some("saved"),
         from: Some(message.sender.as_str()),
-        to: place.to(),
-        group_id: place.group(),
+        to: addressee.to(),
+        group_id: addressee.group(),
         conversation_id: Some(message.conversation.as_str()),
         client_msg_id: Some(message.client_id.as_str()),
-        server_msg_id: Some(Shown(&message.id)),
-        msg_seq: Some(Shown(&message.seq)),
+        server_msg_id: Some(DisplayString(&message.id)),
+        msg_seq: Some(DisplayString(&message.seq)),
         body,
         ts: message.sent_at.0,
-        ..Frame::default()
+        ..ServerFrame::default()
     })
 }
 
-/// A message for whoever may see it; the same bytes for all whom it concerns alike. It is important
-/// to those it speaks to in particular.
+/// A message, with the same bytes for all receivers that agree on `important`: whether it mentions them or replies to
+/// them.
 pub fn message(message: &Message, important: bool) -> String {
-    spoken(message, |frame| text(&Frame { important: important.then_some(true), ..frame }))
+    with_message_frame(message, |frame| {
+        text(&ServerFrame { important: important.then_some(true), ..frame })
+    })
 }
 
-/// The frame of something that was said.
-pub(super) fn spoken(message: &Message, then: impl FnOnce(Frame<'_>) -> String) -> String {
-    let place = Place::of(&message.conversation, &message.sender);
+/// Passes the frame of a message to `then`: the frame borrows the body, which lives only here.
+pub(super) fn with_message_frame(
+    message: &Message,
+    then: impl FnOnce(ServerFrame<'_>) -> String,
+) -> String {
+    let addressee = Addressee::of(&message.conversation, &message.sender);
     let content = &message.content;
-    then(Frame {
-        kind: if place.group().is_some() { "GROUP_CHAT" } else { "SINGLE_CHAT" },
+    then(ServerFrame {
+        kind: if addressee.group().is_some() { "GROUP_CHAT" } else { "SINGLE_CHAT" },
         from: Some(message.sender.as_str()),
-        to: place.to(),
-        group_id: place.group(),
+        to: addressee.to(),
+        group_id: addressee.group(),
         conversation_id: Some(message.conversation.as_str()),
         client_msg_id: Some(message.client_id.as_str()),
-        server_msg_id: Some(Shown(&message.id)),
-        msg_seq: Some(Shown(&message.seq)),
+        server_msg_id: Some(DisplayString(&message.id)),
+        msg_seq: Some(DisplayString(&message.seq)),
         msg_type: Some(kind_name(content.kind)),
         body: Some(&String::from_utf8_lossy(&content.body)),
         extra: (!content.extra.is_empty()).then_some(&content.extra),
-        mentions: mentions::names(content),
-        reply_to_server_msg_id: content.reply_to.as_ref().map(|reply| Shown(&reply.message)),
+        mentions: mentions::mention_names(content),
+        reply_to_server_msg_id: content
+            .reply_to
+            .as_ref()
+            .map(|reply| DisplayString(&reply.message)),
         revoked: message.recalled.as_ref().map(|_| true),
         ts: message.sent_at.0,
-        ..Frame::default()
+        ..ServerFrame::default()
     })
 }
 
-/// A message is taken back, now or before: the answer to whoever asked.
-pub fn revoked(message: &Message, echo: &Echo) -> String {
+/// The ack of a recall, also of one that was recalled before.
+pub fn recalled(message: &Message, echo: &Echo) -> String {
     let at = message.recalled.as_ref().map_or(message.sent_at, |recall| recall.at);
-    let place = Place::of(&message.conversation, &message.sender);
-    text(&Frame {
+    let addressee = Addressee::of(&message.conversation, &message.sender);
+    text(&ServerFrame {
         kind: "ACK",
         ack_type: Some("revoked"),
-        group_id: place.group(),
+        group_id: addressee.group(),
         conversation_id: Some(message.conversation.as_str()),
         client_msg_id: echo.client_msg_id.as_deref(),
-        server_msg_id: Some(Shown(&message.id)),
-        msg_seq: Some(Shown(&message.seq)),
+        server_msg_id: Some(DisplayString(&message.id)),
+        msg_seq: Some(DisplayString(&message.seq)),
         ts: at.0,
-        ..Frame::default()
+        ..ServerFrame::default()
     })
 }
 
 fn change(change: &Change) -> String {
-    let ChangeKind::Recalled { message, seq, sender } = &change.kind else {
-        return group::changed(change);
-    };
-    let place = Place::of(&change.conversation, sender);
-    text(&Frame {
+    let fields = ChangeFields::from(change);
+    let Some(recall) = fields.recall else { return group::changed(change, fields) };
+    let addressee = Addressee::of(&change.conversation, recall.sender);
+    text(&ServerFrame {
         kind: "MESSAGE_REVOKED",
         from: Some(change.by.as_str()),
-        to: place.to(),
-        group_id: place.group(),
+        to: addressee.to(),
+        group_id: addressee.group(),
         conversation_id: Some(change.conversation.as_str()),
-        server_msg_id: Some(Shown(message)),
-        msg_seq: Some(Shown(seq)),
-        change_seq: Some(Shown(&change.seq)),
+        server_msg_id: Some(DisplayString(&recall.message)),
+        msg_seq: Some(DisplayString(&recall.seq)),
+        change_seq: Some(DisplayString(&change.seq)),
         ts: change.at.0,
-        ..Frame::default()
+        ..ServerFrame::default()
     })
 }
 
 fn receipt(receipt: &Receipt) -> String {
-    let place = Place::of(&receipt.conversation, &receipt.by);
-    text(&Frame {
+    let addressee = Addressee::of(&receipt.conversation, &receipt.by);
+    text(&ServerFrame {
         kind: "ACK",
         ack_type: Some(match receipt.kind {
             CursorKind::Delivered => "delivered",
@@ -172,46 +180,44 @@ fn receipt(receipt: &Receipt) -> String {
         }),
         from: Some(receipt.by.as_str()),
         to: Some(receipt.sender.as_str()),
-        group_id: place.group(),
+        group_id: addressee.group(),
         conversation_id: Some(receipt.conversation.as_str()),
-        server_msg_id: Some(Shown(&receipt.message)),
-        msg_seq: Some(Shown(&receipt.seq)),
+        server_msg_id: Some(DisplayString(&receipt.message)),
+        msg_seq: Some(DisplayString(&receipt.seq)),
         ts: receipt.at.0,
-        ..Frame::default()
+        ..ServerFrame::default()
     })
 }
 
-/// Somebody chose something for a conversation. It happens at no time worth telling: what counts is
-/// what the conversation list says.
+/// The caller changed the settings of a conversation. It has no `ts`: clients do not order it against anything.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Settings<'a> {
+pub(super) struct SettingsFrame<'a> {
     #[serde(rename = "type")]
     kind: &'static str,
     conversation_id: &'a str,
-    #[schema(schema_with = shapes::receive)]
+    #[schema(schema_with = field_schemas::receive)]
     receive: &'static str,
     pinned: bool,
     /// Out of the list until there is a message after this one.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = String)]
-    hidden_seq: Option<Shown<'a>>,
+    hidden_seq: Option<DisplayString<'a>>,
 }
 
-fn settings(conversation: &ConversationId, settings: &model::Settings) -> String {
-    text(&Settings {
+fn settings(conversation: &ConversationId, settings: &Settings) -> String {
+    text(&SettingsFrame {
         kind: "CONVERSATION_SETTINGS",
         conversation_id: conversation.as_str(),
-        receive: words::receive(settings.receive),
+        receive: enum_values::receive(settings.receive),
         pinned: settings.pinned,
-        hidden_seq: settings.hidden.as_ref().map(|hidden| Shown(&hidden.seq)),
+        hidden_seq: settings.hidden.as_ref().map(|hidden| DisplayString(&hidden.seq)),
     })
 }
 
-/// Somebody has a new name or picture.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct UserUpdated<'a> {
+pub(super) struct UserUpdatedFrame<'a> {
     #[serde(rename = "type")]
     kind: &'static str,
     user_id: &'a str,
@@ -220,46 +226,46 @@ pub(super) struct UserUpdated<'a> {
     ts: u64,
 }
 
-/// The answer to a command, if there is anything to say.
+/// `None` for replies that have no frame, or a frame of their own.
 pub(crate) fn reply(reply: &Reply, echo: &Echo, now: Millis) -> Option<String> {
     match reply {
         Reply::Saved(it) => Some(saved(it)),
-        Reply::Accepted(it) => Some(early::accepted(it)),
-        Reply::Recalled(it) => Some(revoked(it, echo)),
+        Reply::Accepted(it) => Some(two_phase::accepted(it)),
+        Reply::Recalled(it) => Some(recalled(it, echo)),
         Reply::Pong => Some(pong(now)),
-        // Said otherwise, or asked for by no frame of this dialect.
-        Reply::Quiet | Reply::Authenticated(_) | Reply::Resend(_) | Reply::Found(_) => None,
+        // Encoded elsewhere, or no frame of this dialect asks for it.
+        Reply::Nothing | Reply::Authenticated(_) | Reply::Resend(_) | Reply::QueryReply(_) => None,
     }
 }
 
-/// An event as those hear it who keep their connection; ends have their own frames.
+/// `None` for events that close the connection: those have frames of their own.
 pub fn event(event: &Event, view: View) -> Option<String> {
     match event {
         Event::Message { message: it, .. } if view.is_notice => {
             Some(group::group_notify(it, view.is_important))
         }
         Event::Message { message: it, .. } => Some(message(it, view.is_important)),
-        Event::Preview { message: it, .. } => Some(early::preview(it)),
-        Event::Settled { message: it } => Some(early::settled(it)),
-        Event::Dropped(it) => Some(early::dropped(it, view.is_own)),
+        Event::Preview { message: it, .. } => Some(two_phase::preview(it)),
+        Event::AcceptedSaved { message: it } => Some(two_phase::accepted_saved(it)),
+        Event::Dropped(it) => Some(two_phase::dropped(it, view.is_own)),
         Event::Change { change: it, .. } => Some(change(it)),
         Event::Receipt(it) => Some(receipt(it)),
         Event::Typing { from, to, at } => {
-            let place = Place::from(to);
-            Some(text(&Frame {
+            let addressee = Addressee::from(to);
+            Some(text(&ServerFrame {
                 kind: "TYPING",
                 from: Some(from.as_str()),
-                to: place.to(),
-                group_id: place.group(),
+                to: addressee.to(),
+                group_id: addressee.group(),
                 ts: at.0,
-                ..Frame::default()
+                ..ServerFrame::default()
             }))
         }
         Event::JoinRequested { request, .. } => Some(group::join_request(request)),
         Event::JoinAnswered { request, accepted, by, at } => {
             Some(group::join_decision(request, *accepted, by, *at))
         }
-        Event::Profile { user, nickname, avatar, at, .. } => Some(text(&UserUpdated {
+        Event::Profile { user, nickname, avatar, at, .. } => Some(text(&UserUpdatedFrame {
             kind: "USER_UPDATED",
             user_id: user.as_str(),
             nickname,
@@ -273,17 +279,20 @@ pub fn event(event: &Event, view: View) -> Option<String> {
     }
 }
 
-/// A page of the resend is complete.
+/// The end of a page of RESEND.
 pub fn resend_done(has_more: bool, now: Millis) -> String {
-    text(&Frame { kind: "RESEND_DONE", has_more: Some(has_more), ts: now.0, ..Frame::default() })
+    text(&ServerFrame {
+        kind: "RESEND_DONE",
+        has_more: Some(has_more),
+        ts: now.0,
+        ..ServerFrame::default()
+    })
 }
 
-/// Are you there?
 pub fn ping(now: Millis) -> String {
-    text(&Frame { kind: "PING", ts: now.0, ..Frame::default() })
+    text(&ServerFrame { kind: "PING", ts: now.0, ..ServerFrame::default() })
 }
 
-/// I am here.
 pub fn pong(now: Millis) -> String {
-    text(&Frame { kind: "PONG", ts: now.0, ..Frame::default() })
+    text(&ServerFrame { kind: "PONG", ts: now.0, ..ServerFrame::default() })
 }

@@ -1,17 +1,16 @@
-//! The frames as JSON Schema. What a field may hold is told by the structs that are read and
-//! written; which frame has which fields is this table, held to real frames by a test.
+//! The frames as JSON Schema. The schema of a field comes from the structs that are read and written; which frame has
+//! which fields is in this table, and a test compares it with real frames.
 
 use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
 
 use super::{decode, encode, frame, group};
-use crate::shapes;
+use crate::field_schemas;
 
-/// Type, meaning, and fields: `name` is always there, `name?` may be left out, `name=a|b` is one of
-/// these words.
-type Row = (&'static str, &'static str, &'static str);
+/// Type, description, and fields: `name` is required, `name?` optional, `name=a|b` one of these words.
+type FrameRow = (&'static str, &'static str, &'static str);
 
-const CLIENT: [Row; 10] = [
+const CLIENT: [FrameRow; 10] = [
     ("AUTH", "Who you are; the first frame.", "token"),
     ("REAUTH", "Carry on with a newer token of the same sign-in.", "token"),
     ("PING", "Are you there?", ""),
@@ -31,12 +30,12 @@ const CLIENT: [Row; 10] = [
         "Everything up to this message arrived, or was read.",
         "ackType=delivered|read|ack_read serverMsgId to? groupId? msgSeq?",
     ),
-    ("MESSAGE_REVOKE", "Take a message back.", "serverMsgId clientMsgId?"),
+    ("MESSAGE_REVOKE", "Recall (unsend) a message.", "serverMsgId clientMsgId?"),
     ("TYPING", "You are writing, to one person or in a group.", "to? groupId?"),
     ("RESEND", "The next page of what this device has not seen.", "cursors?"),
 ];
 
-const SERVER: [Row; 21] = [
+const SERVER: [FrameRow; 21] = [
     ("AUTH_OK", "Welcome, also after REAUTH.", "from tokenExpiresAt limits ts"),
     ("AUTH_FAIL", "The token is not good; the connection ends.", "reason message ts"),
     ("ERROR", "Something was refused.", "reason message clientMsgId? serverMsgId? ts"),
@@ -87,7 +86,7 @@ const SERVER: [Row; 21] = [
     ),
     (
         "MESSAGE_REVOKED",
-        "Somebody took a message back; its text is never served again.",
+        "A message was recalled; its text is never served again.",
         "from to? groupId? conversationId serverMsgId msgSeq changeSeq ts",
     ),
     (
@@ -120,15 +119,16 @@ const SERVER: [Row; 21] = [
     ("RESEND_DONE", "A page of what was missed is complete.", "hasMore ts"),
 ];
 
-/// The schema of all frames.
 pub fn schema() -> Value {
-    let (mut forms, mut said, mut heard) = (Map::new(), Map::new(), Map::new());
-    tell::<decode::Frame<'static>>(&mut said, &mut forms);
-    tell::<frame::Frame<'static>>(&mut heard, &mut forms);
-    tell::<group::Changed<'static>>(&mut heard, &mut forms);
-    tell::<encode::Settings<'static>>(&mut heard, &mut forms);
-    tell::<encode::UserUpdated<'static>>(&mut heard, &mut forms);
-    for (side, rows, fields) in [("Client", &CLIENT[..], &said), ("Server", &SERVER[..], &heard)] {
+    let (mut forms, mut client_fields, mut server_fields) = (Map::new(), Map::new(), Map::new());
+    add_fields::<decode::ClientFrame<'static>>(&mut client_fields, &mut forms);
+    add_fields::<frame::ServerFrame<'static>>(&mut server_fields, &mut forms);
+    add_fields::<group::GroupChangedFrame<'static>>(&mut server_fields, &mut forms);
+    add_fields::<encode::SettingsFrame<'static>>(&mut server_fields, &mut forms);
+    add_fields::<encode::UserUpdatedFrame<'static>>(&mut server_fields, &mut forms);
+    for (side, rows, fields) in
+        [("Client", &CLIENT[..], &client_fields), ("Server", &SERVER[..], &server_fields)]
+    {
         let named = rows.iter().map(|row| (name(side, row, rows), form(row, fields)));
         let named: Vec<(String, Value)> = named.collect();
         let any = named.iter().map(|(name, _)| json!({ "$ref": format!("#/$defs/{name}") }));
@@ -145,27 +145,27 @@ pub fn schema() -> Value {
     })
 }
 
-/// Adds what a struct tells of its fields, and the forms these speak of.
-fn tell<T: ToSchema>(fields: &mut Map<String, Value>, forms: &mut Map<String, Value>) {
+/// Adds the field schemas of a struct, and the definitions they refer to.
+fn add_fields<T: ToSchema>(fields: &mut Map<String, Value>, forms: &mut Map<String, Value>) {
     let mut named = Vec::new();
     T::schemas(&mut named);
-    forms.extend(named.into_iter().map(|(name, form)| (name, here(json!(form)))));
+    forms.extend(named.into_iter().map(|(name, form)| (name, localized(json!(form)))));
     let mut form = json!(T::schema());
-    form["required"] = json!([]); // that is for the table to say
-    for (name, field) in here(form)["properties"].as_object().into_iter().flatten() {
+    form["required"] = json!([]); // the table decides
+    for (name, field) in localized(form)["properties"].as_object().into_iter().flatten() {
         fields.entry(name).or_insert_with(|| field.clone());
     }
 }
 
-/// A form as this document has it: what may be left out is not null, and references stay here.
-fn here(mut form: Value) -> Value {
-    shapes::without_null(&mut form);
+/// A schema for this document: optional fields are never null, and references point into `$defs`.
+fn localized(mut form: Value) -> Value {
+    field_schemas::without_null(&mut form);
     let text = form.to_string().replace("#/components/schemas/", "#/$defs/");
     serde_json::from_str(&text).expect("it is still JSON")
 }
 
-/// What a frame is called; if several have its type, their first words tell them apart.
-fn name(side: &str, (kind, _, fields): &Row, rows: &[Row]) -> String {
+/// The definition name of a frame; if several have its type, the first word of their enum is added.
+fn name(side: &str, (kind, _, fields): &FrameRow, rows: &[FrameRow]) -> String {
     let is_alone = rows.iter().filter(|(other, ..)| other == kind).count() == 1;
     let words = fields.split(['=', '|', ' ']).nth(1).filter(|_| !is_alone).unwrap_or_default();
     let parts = kind.split('_').chain([words]).filter(|part| !part.is_empty());
@@ -173,15 +173,15 @@ fn name(side: &str, (kind, _, fields): &Row, rows: &[Row]) -> String {
     format!("{side}{}", parts.collect::<String>())
 }
 
-fn form((kind, meaning, fields): &Row, known: &Map<String, Value>) -> Value {
+fn form((kind, meaning, fields): &FrameRow, known: &Map<String, Value>) -> Value {
     let mut properties = json!({ "type": { "const": kind } });
     let mut required = vec!["type"];
     for field in fields.split_whitespace() {
         let (field, words) = field.split_once('=').unwrap_or((field, ""));
         let name = field.trim_end_matches('?');
-        let told = known.get(name).unwrap_or_else(|| panic!("{kind}: no struct tells of {name}"));
+        let schema = known.get(name).unwrap_or_else(|| panic!("{kind}: no struct has {name}"));
         properties[name] = if words.is_empty() {
-            told.clone()
+            schema.clone()
         } else {
             json!({ "enum": words.split('|').collect::<Vec<_>>() })
         };

@@ -1,21 +1,21 @@
-//! Every answer says the same in both forms.
+//! Every answer has the same fields in both forms.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use nexo_chat::auth::Tokens;
-use nexo_chat::command::{Page, Reply, Saved};
-use nexo_chat::conversations::{Line, With};
+use nexo_chat::command::{Reply, ResendPage, Saved};
+use nexo_chat::conversations::{ConversationSummary, Counterpart};
 use nexo_chat::ids::{ConversationId, LoginId, Millis, Platform, Seq};
 use nexo_chat::membership::{
-    Group, GroupMember, GroupProfile, History, JoinCode, Joining, MemberProfile,
+    Group, GroupMember, GroupProfile, HistoryPolicy, JoinCode, JoinPolicy, MemberProfile,
 };
 use nexo_chat::model::{
     Caller, Content, ContentKind, Cursors, Profile, Recall, Receive, Settings, Standing, User,
     Window,
 };
-use nexo_chat::query::Found;
-use nexo_chat::read::Listed;
+use nexo_chat::query::QueryReply;
+use nexo_chat::read::Page;
 use nexo_wire::dotted::payload::{
     CreateGroupResponse, Empty, GroupInfoResponse, GroupsResponse, HeartbeatResponse,
     HistoryResponse, LoginResponse, MembersResponse, PullOfflineResponse, RegisterResponse,
@@ -58,8 +58,8 @@ fn our_group() -> Arc<Group> {
         creator: user("alice"),
         owner: user("alice"),
         admins: vec![user("bob")],
-        joining: Joining::Open,
-        history: History::Joined,
+        joining: JoinPolicy::Open,
+        history: HistoryPolicy::Joined,
         is_muted: false,
         members: 3,
         requests: 0,
@@ -118,12 +118,14 @@ fn signing_in() {
 #[test]
 fn short_answers() {
     check::<HeartbeatResponse>("heartbeat", &Reply::Pong, &json!({ "server_time": 77 }));
-    check::<Empty>("chat.typing", &Reply::Quiet, &json!({}));
+    check::<Empty>("chat.typing", &Reply::Nothing, &json!({}));
     let recalled = said(Content::text("hi"));
     check::<Empty>("chat.recall_message", &Reply::Recalled(Arc::new(recalled)), &json!({}));
-    check::<Empty>("chat.mark_read", &Reply::Found(Found::Done), &json!({}));
-    check::<Empty>("auth.logout", &Reply::Found(Found::SignedOut), &json!({}));
-    for quiet in [Reply::Resend(Page::default()), Reply::Found(Found::Newest(Vec::new()))] {
+    check::<Empty>("chat.mark_read", &Reply::QueryReply(QueryReply::Done), &json!({}));
+    check::<Empty>("auth.logout", &Reply::QueryReply(QueryReply::SignedOut), &json!({}));
+    for quiet in
+        [Reply::Resend(ResendPage::default()), Reply::QueryReply(QueryReply::Newest(Vec::new()))]
+    {
         assert!(reply(&quiet, &echo("x"), Millis(1), true).is_none());
     }
 }
@@ -140,8 +142,8 @@ fn a_save_tells_where_it_is() {
     check::<SendResponse>("chat.send_message", &Reply::Saved(saved), &expect);
 }
 
-fn listed<T>(items: Vec<T>, has_more: bool) -> Listed<T> {
-    Listed { items, has_more }
+fn listed<T>(items: Vec<T>, has_more: bool) -> Page<T> {
+    Page { items, has_more }
 }
 
 #[test]
@@ -168,11 +170,11 @@ fn lists_of_messages() {
     let message = said(picture);
     let recalled = message.recalled(Recall { by: user("alice"), at: Millis(9) });
     let both = vec![Arc::new(message), Arc::new(recalled)];
-    let history = Reply::Found(Found::Messages(listed(both.clone(), true), Seq(4)));
+    let history = Reply::QueryReply(QueryReply::Messages(listed(both.clone(), true), Seq(4)));
     let expect = json!({ "messages": [shown, gone], "has_more": true });
     check::<HistoryResponse>("chat.get_history", &history, &expect);
     for (has_more, next_cursor) in [(true, "next"), (false, "")] {
-        let page = Reply::Found(Found::Offline(listed(both.clone(), has_more)));
+        let page = Reply::QueryReply(QueryReply::Offline(listed(both.clone(), has_more)));
         let expect =
             json!({ "messages": [shown, gone], "next_cursor": next_cursor, "has_more": has_more });
         check::<PullOfflineResponse>("chat.pull_offline", &page, &expect);
@@ -198,15 +200,15 @@ fn the_list_of_conversations() {
     let profile = Profile { nickname: "Bob".into(), avatar: "b.png".into(), extra: String::new() };
     let mut quiet = standing(ConversationId::private(&user("alice"), &user("bob")));
     quiet.settings.receive = Receive::Silent;
-    let with_bob = Line {
+    let with_bob = ConversationSummary {
         standing: quiet,
-        with: With::Peer { user: user("bob"), profile, cursors: Cursors::default() },
+        with: Counterpart::Peer { user: user("bob"), profile, cursors: Cursors::default() },
         mentions: 0,
         last_message: None,
     };
-    let in_group = Line {
+    let in_group = ConversationSummary {
         standing: standing(group().conversation()),
-        with: With::Group(our_group()),
+        with: Counterpart::Group(our_group()),
         mentions: 1,
         last_message: Some(Arc::new(said(Content::text("hi")))),
     };
@@ -217,18 +219,20 @@ fn the_list_of_conversations() {
         "peer_avatar": "b.png", "unread_count": 2, "updated_at": 5, "last_msg_id": "",
         "last_content": "", "last_timestamp": 0, "mention_unread_count": 0, "is_pinned": true,
         "max_seq": 3, "read_seq": 1, "change_seq": 4, "conversation_id": "si_alice_bob",
-        "last_media_type": "", "is_muted": true, "last_status": 0 });
+        "last_media_type": "", "is_muted": true, "last_status": 0,
+        "last_recall_at": 0 });
     let people = json!({ "chat_id": "g1", "chat_type": 2, "peer_id": "g1", "peer_name": "Us",
         "peer_avatar": "g.png", "unread_count": 2, "updated_at": 5, "last_msg_id": msg_id(),
         "last_content": "hi", "last_timestamp": 5, "mention_unread_count": 1, "is_pinned": true,
         "max_seq": 3, "read_seq": 1, "change_seq": 4, "conversation_id": "sg_g1",
-        "last_media_type": "text", "is_muted": false, "last_status": 0 });
+        "last_media_type": "text", "is_muted": false, "last_status": 0,
+        "last_recall_at": 0 });
     let mut gone = people.clone();
     (gone["last_content"], gone["last_media_type"]) = (json!(""), json!(""));
-    gone["last_status"] = json!(1);
+    (gone["last_status"], gone["last_recall_at"]) = (json!(1), json!(9));
     let lines = listed(vec![with_bob, in_group, taken_back], false);
     let expect = json!({ "conversations": [person, people, gone], "has_more": false });
-    let found = Reply::Found(Found::Conversations(lines));
+    let found = Reply::QueryReply(QueryReply::Conversations(lines));
     check::<SyncConversationsResponse>("chat.sync_conversations", &found, &expect);
 }
 
@@ -237,12 +241,12 @@ fn groups_and_their_members() {
     let mut info = json!({ "group_id": "g1", "group_name": "Us", "avatar_url": "g.png",
         "owner_id": "alice", "member_count": 3, "announcement": "a", "created_at": 7,
         "introduction": "i" });
-    let groups = Reply::Found(Found::Groups(vec![our_group()]));
+    let groups = Reply::QueryReply(QueryReply::Groups(vec![our_group()]));
     check::<GroupsResponse>("group.get_user_groups", &groups, &json!({ "groups": [info] }));
-    let stranger = Reply::Found(Found::Group(our_group(), None));
+    let stranger = Reply::QueryReply(QueryReply::Group(our_group(), None));
     check::<GroupInfoResponse>("group.get_info", &stranger, &json!({ "group": info }));
     for (id, role) in [("alice", 0), ("carol", 1), ("bob", 2)] {
-        let found = Reply::Found(Found::Group(our_group(), Some(in_group(id))));
+        let found = Reply::QueryReply(QueryReply::Group(our_group(), Some(in_group(id))));
         info["my_role"] = json!(role);
         check::<GroupInfoResponse>("group.get_info", &found, &json!({ "group": info }));
         let made = json!({ "success": true, "group_id": "g1", "error": "" });
@@ -250,7 +254,7 @@ fn groups_and_their_members() {
     }
     let people = ["alice", "bob", "carol"]
         .map(|id| (in_group(id), Arc::new(account(id, &id.to_uppercase()))));
-    let found = Reply::Found(Found::Members(our_group(), people.to_vec()));
+    let found = Reply::QueryReply(QueryReply::Members(our_group(), people.to_vec()));
     let member = |id: &str, role: i32| json!({ "user_id": id, "role": role, "nickname": id.to_uppercase(), "joined_at": 6 });
     let members = [member("alice", 0), member("bob", 2), member("carol", 1)];
     let expect = json!({ "members": members, "total": 3 });
@@ -261,7 +265,7 @@ fn groups_and_their_members() {
 fn counts_that_do_not_fit_stay_at_the_end() {
     let mut group = (*our_group()).clone();
     group.members = u32::MAX;
-    let found = Reply::Found(Found::Groups(vec![Arc::new(group)]));
+    let found = Reply::QueryReply(QueryReply::Groups(vec![Arc::new(group)]));
     let answer = heard::<GroupsResponse>(|b| reply(&found, &echo("x"), Millis(u64::MAX), b));
     assert_eq!(answer["payload"]["groups"][0]["member_count"], i32::MAX);
     let pong = heard::<HeartbeatResponse>(|b| {

@@ -1,7 +1,7 @@
-//! The envelope: which dialect and form it is of, and what it repeats when it is wrong.
+//! The envelope: how it selects dialect and form, and what a refusal echoes.
 
 use nexo_chat::Reason;
-use nexo_wire::dialect::{Call, Dialect, Echo, Packet, Refused};
+use nexo_wire::dialect::{Call, DecodeError, Dialect, Echo, Packet};
 use nexo_wire::dotted::payload::{ClientMessage, SendRequest};
 use nexo_wire::dotted::{decode, is_dotted};
 use prost::Message as _;
@@ -66,7 +66,7 @@ fn the_envelope_may_be_wrong() {
     let check = |text: &str, reason: Reason, cmd: &str, request_id: &str| {
         let call = Call::Dotted { cmd: cmd.into(), request_id: request_id.into() };
         let echo = Echo { call, ..Echo::default() };
-        assert_eq!(decode(Packet::Text(text), false), Err(Refused { reason, echo }), "{text}");
+        assert_eq!(decode(Packet::Text(text), false), Err(DecodeError { reason, echo }), "{text}");
     };
     check(r#"{"request_id":"r"}"#, Reason::MissingType, "", "r");
     check(r#"{"cmd":"","request_id":5}"#, Reason::MissingType, "", "5");
@@ -81,7 +81,7 @@ fn the_envelope_may_be_wrong() {
     }
     for bad in ["", "{", "[]", "5", r#"["heartbeat"]"#, r#"{"cmd":[]}"#, r#"{"cmd":"heartbeat"}x"#]
     {
-        let refused = Refused { reason: Reason::BadJson, echo: nothing.clone() };
+        let refused = DecodeError { reason: Reason::BadJson, echo: nothing.clone() };
         assert_eq!(decode(Packet::Text(bad), false), Err(refused), "{bad}");
     }
     let empty = decode(Packet::Binary(&[]), true);
@@ -100,7 +100,7 @@ fn a_connection_keeps_its_form() {
         (Packet::Binary(&bytes), false),
         (Packet::Binary(text.as_bytes()), false),
     ] {
-        let refused = Refused { reason: Reason::BadJson, echo: Echo::default() };
+        let refused = DecodeError { reason: Reason::BadJson, echo: Echo::default() };
         assert_eq!(decode(packet, binary), Err(refused));
     }
     for form in [r#"{"cmd":"heartbeat"}"#, r#"{"cmd":"heartbeat","payload":null}"#] {

@@ -1,12 +1,13 @@
-//! Every push says the same in both forms, and to each listener what they call the conversation.
+//! Every push has the same fields in both forms, and the chat id that its receiver uses.
 
 use std::sync::Arc;
 
 use nexo_chat::Reason;
-use nexo_chat::command::{Event, Logins, Receipt, ReceiptTo, Target};
+use nexo_chat::command::Target;
+use nexo_chat::event::{Event, Logins, Receipt, ReceiptTo};
 use nexo_chat::ids::{ConversationId, MessageId, Millis, Seq};
 use nexo_chat::membership::{
-    GroupChange, History, JoinRequest, Joining, MemberProfileChange, Role,
+    GroupChange, HistoryPolicy, JoinPolicy, JoinRequest, MemberProfileChange, Role,
 };
 use nexo_chat::model::{Change, ChangeKind, Content, CursorKind, Message, ReplyTo, Settings};
 use nexo_wire::dialect::View;
@@ -133,8 +134,8 @@ fn changes_of_a_group() {
         announcement: Some("a".into()),
         avatar: Some("p".into()),
         extra: Some("x".into()),
-        joining: Some(Joining::Invite),
-        history: Some(History::All),
+        joining: Some(JoinPolicy::Invite),
+        history: Some(HistoryPolicy::All),
     };
     let more = json!({ "group_name": "n", "introduction": "", "announcement": "a",
         "avatar_url": "p", "join_type": "invite", "history": "all" });

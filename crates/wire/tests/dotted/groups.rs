@@ -1,8 +1,8 @@
-//! What is asked of groups means the same in both forms.
+//! Group commands decode to the same request in both forms.
 
 use nexo_chat::Reason;
-use nexo_chat::group::Wanted;
-use nexo_chat::membership::{GroupAct, GroupChange, GroupProfile, Role};
+use nexo_chat::group::NewGroupRequest;
+use nexo_chat::membership::{GroupAction, GroupChange, GroupProfile, Role};
 use nexo_chat::query::Query;
 use nexo_wire::dotted::payload::{
     CreateGroupRequest, Empty, GroupRequest, InviteRequest, MembersRequest, RemoveMemberRequest,
@@ -15,12 +15,12 @@ use crate::{group, user};
 
 #[test]
 fn what_is_done_to_groups() {
-    let act = |act: GroupAct| Query::Act(group(), act);
-    let wanted = Wanted {
+    let act = |act: GroupAction| Query::ChangeGroup(group(), act);
+    let wanted = NewGroupRequest {
         profile: GroupProfile { name: "Us".into(), avatar: "a.png".into(), ..Default::default() },
         members: vec![user("bob"), user("carol")],
-        least: 3,
-        ..Wanted::default()
+        members_min: 3,
+        ..NewGroupRequest::default()
     };
     let payload = json!({ "creator_id": "mallory", "group_name": "Us",
         "member_ids": ["bob", "carol"], "avatar_url": "a.png" });
@@ -29,8 +29,8 @@ fn what_is_done_to_groups() {
     refused::<CreateGroupRequest>("group.create", &payload, Reason::UserNotFound);
 
     let payload = json!({ "group_id": "g1", "operator_id": "mallory" });
-    asks::<GroupRequest>("group.dismiss", &payload, act(GroupAct::Dismiss));
-    asks::<GroupRequest>("group.leave", &payload, act(GroupAct::Leave));
+    asks::<GroupRequest>("group.dismiss", &payload, act(GroupAction::Dismiss));
+    asks::<GroupRequest>("group.leave", &payload, act(GroupAction::Leave));
     asks::<GroupRequest>("group.get_info", &payload, Query::Group(group()));
     for cmd in ["group.dismiss", "group.leave", "group.get_info"] {
         refused::<GroupRequest>(cmd, &json!({}), Reason::MissingGroupId);
@@ -40,16 +40,20 @@ fn what_is_done_to_groups() {
     asks::<InviteRequest>(
         "group.invite_members",
         &payload,
-        act(GroupAct::Invite(vec![user("bob")])),
+        act(GroupAction::Invite(vec![user("bob")])),
     );
     let payload = json!({ "group_id": "g1", "member_id": "bob" });
-    asks::<RemoveMemberRequest>("group.remove_member", &payload, act(GroupAct::Kick(user("bob"))));
+    asks::<RemoveMemberRequest>(
+        "group.remove_member",
+        &payload,
+        act(GroupAction::Kick(user("bob"))),
+    );
     let payload = json!({ "group_id": "g1", "new_owner_id": "bob" });
-    let give = act(GroupAct::Transfer(user("bob")));
+    let give = act(GroupAction::Transfer(user("bob")));
     asks::<TransferOwnerRequest>("group.transfer_owner", &payload, give);
     for (number, role) in [(1, Role::Member), (2, Role::Admin)] {
         let payload = json!({ "group_id": "g1", "member_id": "bob", "role": number });
-        let set = act(GroupAct::SetRole(user("bob"), role));
+        let set = act(GroupAction::SetRole(user("bob"), role));
         asks::<SetMemberRoleRequest>("group.set_member_role", &payload, set);
     }
     for number in [0, 3, -1] {
@@ -61,7 +65,7 @@ fn what_is_done_to_groups() {
 #[test]
 fn an_update_changes_only_what_it_names() {
     let change = |payload: Value, change: GroupChange| {
-        let query = Query::Act(group(), GroupAct::Update(change));
+        let query = Query::ChangeGroup(group(), GroupAction::Update(change));
         asks::<UpdateGroupRequest>("group.update", &payload, query);
     };
     let none = GroupChange::default;

@@ -1,9 +1,9 @@
-//! Whatever is sent, the answer is a command or a refusal.
+//! Any input decodes to a command or a refusal.
 
 use std::fmt::Write;
 
 use nexo_chat::Reason;
-use nexo_wire::dialect::{Call, Packet, Refused};
+use nexo_wire::dialect::{Call, DecodeError, Packet};
 use nexo_wire::dotted::{decode, is_dotted};
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -90,7 +90,7 @@ fn a_field_of_a_wrong_type_refuses_only_its_request() {
                 };
                 let is_number = name == "device_type" && value == "9223372036854775807";
                 let refused = match decode(Packet::Text(&frame), false) {
-                    Err(Refused { reason, echo }) => {
+                    Err(DecodeError { reason, echo }) => {
                         let call = Call::Dotted { cmd: cmd.into(), request_id: "r1".into() };
                         assert_eq!(echo.call, call);
                         Some(reason)

@@ -1,5 +1,5 @@
-//! The .proto file says what the structs do: every field of it is filled, encoded and found again
-//! under its number, and there are no others.
+//! Compares the .proto file with the structs: every field of the file is filled, encoded and found under its number,
+//! and the structs have no others.
 
 use std::collections::BTreeMap;
 
@@ -9,9 +9,7 @@ use serde_json::{Map, Value, json};
 
 use crate::Payload;
 
-/// The file.
 const PROTO: &str = include_str!("../../proto/dotted.proto");
-/// What it is compared with.
 const SOURCES: [&str; 4] = [
     include_str!("../../src/dotted/payload/mod.rs"),
     include_str!("../../src/dotted/payload/auth.rs"),

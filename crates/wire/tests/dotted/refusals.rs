@@ -1,4 +1,4 @@
-//! Refusals and farewells, in both forms.
+//! Refusals and close notices, in both forms.
 
 use nexo_chat::Reason;
 use nexo_wire::codes;
@@ -7,7 +7,7 @@ use nexo_wire::dotted::payload::{
     CreateGroupResponse, KickedPush, LoginResponse, Refusal, RegisterResponse, SendResponse,
     ValidateTokenResponse,
 };
-use nexo_wire::dotted::{farewell, refusal};
+use nexo_wire::dotted::{close_notice, refusal};
 use serde_json::{Value, json};
 
 use crate::{Payload, echo, heard};
@@ -58,7 +58,7 @@ fn what_could_not_be_read_is_answered_too() {
 #[test]
 fn the_last_word() {
     let kicked = |reason: Reason, given: &Echo| {
-        let answer = heard::<KickedPush>(|binary| Some(farewell(reason, given, binary)));
+        let answer = heard::<KickedPush>(|binary| Some(close_notice(reason, given, binary)));
         let row = codes::row(reason);
         let payload =
             json!({ "reason": row.typed, "message": reason.to_string(), "code": row.dotted });
@@ -73,7 +73,7 @@ fn the_last_word() {
     for reason in [Reason::ShuttingDown, Reason::IdleTimeout, Reason::TooManyRequests] {
         kicked(reason, &Echo::default());
         let given = echo("chat.get_history");
-        let answer = heard::<Refusal>(|binary| Some(farewell(reason, &given, binary)));
+        let answer = heard::<Refusal>(|binary| Some(close_notice(reason, &given, binary)));
         let refused = heard::<Refusal>(|binary| Some(refusal(reason, &given, binary)));
         assert_eq!(answer, refused);
     }

@@ -1,13 +1,13 @@
-//! Every command means the same in both forms.
+//! Every command decodes to the same request in both forms.
 
 use std::collections::BTreeMap;
 
 use nexo_chat::Reason;
-use nexo_chat::command::{Command, Outgoing, Target};
+use nexo_chat::command::{Command, NewMessage, Target};
 use nexo_chat::ids::{ClientMsgId, MessageId, Platform};
 use nexo_chat::model::{Content, ContentKind};
-use nexo_chat::query::{Query, Where};
-use nexo_wire::dialect::{Call, Decoded, Inbound, NewAccount, Packet, Refused};
+use nexo_chat::query::{ConversationRef, Query};
+use nexo_wire::dialect::{Call, DecodeError, Decoded, Inbound, NewAccount, Packet};
 use nexo_wire::dotted::decode;
 use nexo_wire::dotted::payload::{
     ChatRequest, Empty, HeartbeatRequest, HistoryRequest, LoginRequest, MarkReadRequest,
@@ -29,7 +29,7 @@ fn read<T: Payload>(cmd: &str, payload: &Value) -> Result<Inbound, Reason> {
             assert_eq!(echo.call, call);
             Ok(inbound)
         }
-        Err(Refused { reason, echo }) => {
+        Err(DecodeError { reason, echo }) => {
             assert_eq!(echo.call, call);
             Err(reason)
         }
@@ -37,7 +37,7 @@ fn read<T: Payload>(cmd: &str, payload: &Value) -> Result<Inbound, Reason> {
 }
 
 pub(crate) fn asks<T: Payload>(cmd: &str, payload: &Value, query: Query) {
-    let expect = Ok(Inbound::Command(Command::Ask(query)));
+    let expect = Ok(Inbound::Command(Command::Query(query)));
     assert_eq!(read::<T>(cmd, payload), expect, "{cmd} {payload}");
 }
 
@@ -85,7 +85,7 @@ fn who_somebody_is() {
     assert_eq!(read::<HeartbeatRequest>("heartbeat", &json!({ "client_time": 1_i64 << 50 })), ping);
 }
 
-fn sends(payload: &Value) -> Result<Outgoing, Reason> {
+fn sends(payload: &Value) -> Result<NewMessage, Reason> {
     match read::<SendRequest>("chat.send_message", payload)? {
         Inbound::Command(Command::Send(outgoing)) => Ok(outgoing),
         other => panic!("{other:?}"),
@@ -108,7 +108,7 @@ fn a_message_with_all_it_can_have() {
         mentions_all: true,
         ..Content::text("http://u")
     };
-    let expect = Outgoing {
+    let expect = NewMessage {
         to: Target::Group(group()),
         client_id: ClientMsgId::parse("c-1").unwrap(),
         content,
@@ -121,7 +121,7 @@ fn a_message_with_all_it_can_have() {
 #[test]
 fn a_text_needs_little() {
     let base = json!({ "to_id": "bob", "chat_type": 1, "content": "hi", "client_msg_id": "c-1" });
-    let expect = Outgoing {
+    let expect = NewMessage {
         to: Target::User(user("bob")),
         client_id: ClientMsgId::parse("c-1").unwrap(),
         content: Content::text("hi"),
@@ -154,8 +154,8 @@ fn a_text_needs_little() {
 
 #[test]
 fn what_is_said_of_messages() {
-    let bob = || Where::With(Target::User(user("bob")));
-    let here = || Where::With(Target::Group(group()));
+    let bob = || ConversationRef::With(Target::User(user("bob")));
+    let here = || ConversationRef::With(Target::Group(group()));
     let id = MessageId([1; 16]);
     let recall = Ok(Inbound::Command(Command::Recall { message: id }));
     let payload = json!({ "msg_id": msg_id(), "user_id": "mallory" });
@@ -174,11 +174,11 @@ fn what_is_said_of_messages() {
     refused::<MarkReadRequest>(cmd, &json!({ "chat_id": "bob" }), Reason::InvalidParam);
 
     let cmd = "chat.pull_offline";
-    asks::<PullOfflineRequest>(cmd, &json!({}), Query::Offline { goes_on: false, limit: 100 });
+    asks::<PullOfflineRequest>(cmd, &json!({}), Query::Offline { continues: false, limit: 100 });
     let payload = json!({ "limit": 200, "cursor": "next" });
-    asks::<PullOfflineRequest>(cmd, &payload, Query::Offline { goes_on: true, limit: 200 });
+    asks::<PullOfflineRequest>(cmd, &payload, Query::Offline { continues: true, limit: 200 });
     for (limit, expect) in [(0, 100), (201, 200), (i32::MAX, 200)] {
-        let query = Query::Offline { goes_on: false, limit: expect };
+        let query = Query::Offline { continues: false, limit: expect };
         asks::<PullOfflineRequest>(cmd, &json!({ "limit": limit }), query);
     }
     for limit in [-1, i32::MIN] {

@@ -1,30 +1,32 @@
+//! The outbox against a simulated connection and clock.
+
 use std::time::Duration;
 
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::time::advance;
 
 use super::*;
-use crate::events::Ears;
+use crate::events::Listeners;
 use crate::storage::MemoryStore;
 use crate::types::{Address, MessageType};
 
-/// An outbox with its wire in the test's hands.
+/// An outbox whose frames the test reads.
 struct World {
     outbox: Outbox,
-    wire: Wire,
+    frame_sender: FrameSender,
     written: UnboundedReceiver<String>,
-    store: Keeper,
+    store: BestEffortStore,
     limits: Limits,
 }
 
 impl World {
     fn new() -> Self {
-        let store = Keeper::new(Arc::new(MemoryStore::default()), Ears::default());
-        let (line, written) = unbounded_channel();
-        let mut wire = Wire::new(Instant::now());
-        wire.up(line);
+        let store = BestEffortStore::new(Arc::new(MemoryStore::default()), Listeners::default());
+        let (sender, written) = unbounded_channel();
+        let mut frame_sender = FrameSender::new(Instant::now());
+        frame_sender.connect(sender);
         let limits = Limits { frame_bytes_max: 1000, ..Limits::default() };
-        Self { outbox: open(&store), wire, written, store, limits }
+        Self { outbox: open(&store), frame_sender, written, store, limits }
     }
 
     fn online(&mut self) {
@@ -36,7 +38,7 @@ impl World {
     }
 
     fn say_to(&mut self, to: &str, name: &str, body: &str) {
-        let entry = Entry {
+        let entry = OutboxEntry {
             order: 0,
             client_msg_id: name.to_owned(),
             conversation_id: format!("si_me_{to}"),
@@ -53,7 +55,7 @@ impl World {
         self.outbox.add(entry, Instant::now());
     }
 
-    /// As an answer on the wire.
+    /// As an answer of the server.
     fn saved(&mut self, name: &str) {
         self.outbox.answered(name);
         self.outbox.saved(name);
@@ -63,9 +65,9 @@ impl World {
         self.outbox.refused(name, reason, |_| 7, Instant::now());
     }
 
-    /// What is written since the last look.
+    /// The client message ids written since the last call.
     fn written(&mut self) -> String {
-        self.outbox.tick(&mut self.wire, |_| 7, Instant::now());
+        self.outbox.tick(&mut self.frame_sender, |_| 7, Instant::now());
         let mut names = Vec::new();
         while let Ok(text) = self.written.try_recv() {
             let frame: serde_json::Value = serde_json::from_str(&text).unwrap();
@@ -74,7 +76,7 @@ impl World {
         names.join(" ")
     }
 
-    /// The same after this time, in small steps.
+    /// The same, after this time in small steps.
     async fn written_after(&mut self, wait: u64) -> String {
         let mut names = Vec::new();
         for _ in 0..wait {
@@ -86,21 +88,25 @@ impl World {
     }
 
     fn given_up(&mut self) -> Vec<(String, Reason)> {
-        let given_up = self.outbox.take_given_up().into_iter();
+        let given_up = self.outbox.take_newly_refused().into_iter();
         given_up.map(|entry| (entry.client_msg_id, entry.reason.unwrap())).collect()
     }
 
     fn kept(&self) -> usize {
-        self.store.list::<Entry>("outbox/me/").len()
+        self.store.list::<OutboxEntry>("outbox/me/").len()
     }
 
-    /// Behind which places they stay.
+    /// The `after` of the stored entries.
     fn kept_after(&self) -> Vec<Option<u64>> {
-        self.store.list::<Entry>("outbox/me/").into_iter().map(|(_, entry)| entry.after).collect()
+        self.store
+            .list::<OutboxEntry>("outbox/me/")
+            .into_iter()
+            .map(|(_, entry)| entry.after)
+            .collect()
     }
 }
 
-fn open(store: &Keeper) -> Outbox {
+fn open(store: &BestEffortStore) -> Outbox {
     let timing = Timing { silence_ms: 1000, send_window: 4, ..Timing::default() };
     Outbox::new("me", Arc::new(timing), store.clone(), Instant::now())
 }

@@ -1,4 +1,4 @@
-//! Conversations that somebody wants to hear nothing of.
+//! Blocked conversations.
 use std::time::Duration;
 
 use nexo_sdk::{Client, Event, Receive, Target};
@@ -15,13 +15,13 @@ async fn say(bob: &Client, body: &str) {
     bob.saved(&sent).await.unwrap();
 }
 
-/// Heads are compared, and what they showed to be missing would come.
+/// Heads are compared meanwhile; a missing message would be pulled.
 async fn look(client: &Client) {
     client.refresh();
     tokio::time::sleep(Duration::from_millis(1_200)).await;
 }
 
-/// Another device of alice's, which looks at the list as often as this says.
+/// Another device of alice, which compares heads at this interval.
 async fn device(server: &Server, heads_every_ms: u64) -> Client {
     let mut options = options(&server.url);
     options.timing.heads_every_ms = heads_every_ms;
@@ -48,7 +48,7 @@ async fn a_blocked_conversation_brings_nothing_until_it_is_unblocked_then_everyt
     }
 
     say(&bob, "one").await;
-    // A new connection asks for what is missing, and for the list with its last messages.
+    // A new connection requests missed messages and the list with its last messages.
     tablet.disconnect();
     tablet.connect();
     look(&tablet).await;
@@ -70,5 +70,36 @@ async fn a_blocked_conversation_brings_nothing_until_it_is_unblocked_then_everyt
         Event::Message(message) => Some(message.body.clone()),
         _ => None,
     };
-    until("told once", async || picked(&heard, said) == ["one", "two"]).await;
+    until("received once", async || picked(&heard, said) == ["one", "two"]).await;
+}
+
+#[tokio::test]
+async fn somebody_who_has_not_written_is_blocked_on_every_device_before_the_first_message() {
+    let server = Server::start();
+    let (alice, bob) = (server.person("alice").await, server.person("bob").await);
+    let receive = async |client: &Client, user: &str| {
+        let line = client.conversation(Target::to(user)).await.unwrap();
+        line.map_or(Receive::Normal, |line| line.receive)
+    };
+    alice.receive(Target::to("bob"), Receive::Blocked).await.unwrap();
+    assert_eq!(receive(&alice, "bob").await, Receive::Blocked);
+    assert!(alice.receive(Target::to("nobody"), Receive::Blocked).await.is_err());
+    // A device that signs in later knows it before it hears of him.
+    let phone = Client::new(options(&server.url)).unwrap();
+    phone.login("alice", PASSWORD).await.unwrap();
+    until("the phone knows", async || receive(&phone, "bob").await == Receive::Blocked).await;
+    for device in [&alice, &phone] {
+        assert!(device.conversations().await.unwrap().is_empty(), "nothing was said");
+    }
+    say(&bob, "hello").await;
+    tokio::join!(look(&alice), look(&phone));
+    for device in [&alice, &phone] {
+        assert!(bodies(device).await.is_empty());
+        let list = device.conversations().await.unwrap();
+        assert_eq!(list.iter().map(|line| line.receive).collect::<Vec<_>>(), [Receive::Blocked]);
+    }
+    alice.receive(Target::to("bob"), Receive::Normal).await.unwrap();
+    for device in [&alice, &phone] {
+        until("everything", async || bodies(device).await == ["hello"]).await;
+    }
 }

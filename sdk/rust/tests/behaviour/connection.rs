@@ -1,4 +1,4 @@
-//! Close codes, tokens, and silence.
+//! Close codes, tokens and timeouts.
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
@@ -60,7 +60,8 @@ async fn forty_four_xx_does_not_come_back() {
         until(reason, async || me.state() == state).await;
         pause(300).await;
         assert_eq!(fake.connections(), 1);
-        // The sign-in is over, or the client is wrong and the sign-in good.
+        // Either the sign-in has ended, or the server refuses the client and the sign-in stays
+        // valid.
         assert_eq!(me.me().is_some(), code == 4404);
         assert_eq!(me.resume().await.unwrap(), code == 4404);
     }
@@ -75,7 +76,7 @@ async fn whoever_is_kicked_leaves_the_sign_in_to_those_who_share_the_store() {
         fake.end(Some((code, reason)));
         until(reason, async || me.me().is_none()).await;
         assert_eq!(store.get("session").unwrap().is_some(), stays, "{reason}");
-        // It ended here, whatever others make of it.
+        // It ended here, whether or not other clients go on.
         assert!(!me.resume().await.unwrap());
         let other = Client::new(Options { store, ..options(&fake.url) }).unwrap();
         assert_eq!(other.resume().await.unwrap(), stays, "{reason}");
@@ -100,8 +101,8 @@ async fn many_requests_with_a_dead_token_cause_one_refresh() {
         if left.fetch_update(Relaxed, Relaxed, |left| left.checked_sub(1)).is_ok() {
             return (401, json!({ "reason": "token_expired" }));
         }
-        let me =
-            json!({ "user_id": "me", "nickname": "", "avatar": "", "extra": "", "created_at": 0 });
+        let me = json!({ "user_id": "me", "nickname": "", "avatar": "", "extra": "",
+            "created_at": 0, "updated_at": 0 });
         (200, me)
     });
     let me = fake.person(|_| {}).await;
@@ -109,7 +110,7 @@ async fn many_requests_with_a_dead_token_cause_one_refresh() {
     let (a, b, c) = tokio::join!(people.me(), people.me(), people.me());
     assert!(a.is_ok() && b.is_ok() && c.is_ok());
     assert_eq!(fake.asked("/auth/refresh"), 1);
-    // The socket carries on with the new one.
+    // The open socket reauthenticates with the new one.
     assert_eq!(fake.until_heard("REAUTH", 1).await[0]["token"], "token-2");
 }
 
@@ -197,7 +198,7 @@ async fn a_server_that_does_not_read_is_given_up_too_and_nothing_is_lost() {
     let me = fake.person(impatient).await;
     fake.deafen(true);
     pause(50).await;
-    // More than the system keeps for a connection, so that writing gets stuck.
+    // More than the socket buffers, so that writing blocks.
     for number in 0..100 {
         me.send(Target::to("you"), format!("{number}{}", "x".repeat(100_000))).await.unwrap();
     }

@@ -1,4 +1,4 @@
-//! A server in the test's own hands, for what a good one does not do.
+//! A fake server, for behaviour that a real one does not show.
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
@@ -33,9 +33,9 @@ pub(crate) struct Fake {
     answers: Arc<Mutex<HashMap<&'static str, Answer>>>,
     /// How long the answers to some paths take.
     delays: Arc<Mutex<HashMap<&'static str, Duration>>>,
-    /// Connections are kept, but nobody reads what comes over them.
+    /// Connections stay open, but frames are not read.
     is_deaf: Arc<AtomicBool>,
-    /// Paths that were asked for.
+    /// The requested paths.
     asked: Arc<Mutex<Vec<String>>>,
 }
 
@@ -62,7 +62,7 @@ impl Fake {
         fake
     }
 
-    /// From now on this path is answered so; the answer is given the whole path.
+    /// Sets the answer to this path; it is called with the whole path.
     pub(crate) fn answer(
         &self,
         path: &'static str,
@@ -71,12 +71,12 @@ impl Fake {
         self.answers.lock().unwrap().insert(path, Box::new(answer));
     }
 
-    /// From now on an answer to this path takes so long.
+    /// Delays the answers to this path.
     pub(crate) fn delay(&self, path: &'static str, ms: u64) {
         self.delays.lock().unwrap().insert(path, Duration::from_millis(ms));
     }
 
-    /// Somebody who is signed in and let in.
+    /// A client that is signed in and online.
     pub(crate) async fn person(&self, change: impl FnOnce(&mut Options)) -> Client {
         let mut options = options(&self.url);
         options.timing.gap_delay_ms = 50;
@@ -88,13 +88,13 @@ impl Fake {
         client
     }
 
-    /// Says something on the newest connection.
+    /// Sends a frame on the newest connection.
     pub(crate) fn say(&self, frame: &Value) {
         let frame = Message::text(frame.to_string());
         self.sockets.lock().unwrap().last().unwrap().say.send(frame).unwrap();
     }
 
-    /// Ends it with a close code, or without a word.
+    /// Ends it with a close code, or abruptly.
     pub(crate) fn end(&self, close: Option<(u16, &str)>) {
         let word = |(code, reason): (u16, &str)| CloseFrame {
             code: code.into(),
@@ -104,10 +104,10 @@ impl Fake {
         self.sockets.lock().unwrap().last().unwrap().say.send(frame).unwrap();
     }
 
-    /// Reads nothing any more, or everything again on the next connection.
+    /// Stops reading, or reads again on the next connection.
     pub(crate) fn deafen(&self, is_deaf: bool) {
         self.is_deaf.store(is_deaf, Relaxed);
-        // So that it is looked at.
+        // A frame wakes the reading loop.
         self.say(&json!({ "type": "PONG" }));
     }
 
@@ -115,7 +115,7 @@ impl Fake {
         self.sockets.lock().unwrap().len()
     }
 
-    /// What the newest connection heard of a type.
+    /// The frames of a type that the newest connection received.
     pub(crate) fn heard(&self, kind: &str) -> Vec<Value> {
         let sockets = self.sockets.lock().unwrap();
         let heard = sockets.last().unwrap().heard.lock().unwrap();
@@ -178,11 +178,11 @@ impl Fake {
         let delay = self.delays.lock().unwrap().get(plain).copied();
         tokio::time::sleep(delay.unwrap_or_default()).await;
         let answer = self.answers.lock().unwrap().get(plain).map(|answer| answer(&path));
-        // Nobody answers: the connection just ends.
+        // No answer: the connection just ends.
         let Some((status, data)) = answer else { return };
         let is_good = status == 200;
-        let told = if is_good { json!({ "code": 0, "data": data }) } else { data };
-        let body = told.to_string();
+        let envelope = if is_good { json!({ "code": 0, "data": data }) } else { data };
+        let body = envelope.to_string();
         let head = format!(
             "HTTP/1.1 {status} X\r\nconnection: close\r\ncontent-length: {}\r\n\r\n",
             body.len()

@@ -1,11 +1,17 @@
-//! Several people talk.
+//! Groups with several members.
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
 use nexo_sdk::{
-    Client, Content, ConversationLine, Event, GroupProfile, MemberProfile, Reason, Role, Target,
+    ChangeKind, Client, Content, ConversationSummary, Event, FileStore, Group, GroupProfile,
+    MemberProfile, NewUser, Reason, Role, Target,
 };
 
-use crate::server::{Server, person, picked, record, until};
+use crate::server::{PASSWORD, Server, options, person, picked, record, until};
 
-async fn line(client: &Client, group_id: &str) -> Option<ConversationLine> {
+type Heard = Arc<Mutex<Vec<Event>>>;
+
+async fn line(client: &Client, group_id: &str) -> Option<ConversationSummary> {
     client.conversation(Target::group(group_id)).await.unwrap()
 }
 
@@ -14,15 +20,15 @@ async fn bodies(client: &Client, group_id: &str) -> Vec<String> {
     messages.iter().map(|one| one.body.clone()).collect()
 }
 
-/// Says something and waits until it is saved; its id.
+/// Sends a message, waits until it is saved and returns its id.
 async fn say(client: &Client, group_id: &str, content: impl Into<Content>) -> String {
     let sent = client.send(Target::group(group_id), content).await.unwrap();
     client.saved(&sent).await.unwrap().server_msg_id.clone()
 }
 
-fn kind(event: &Event) -> Option<String> {
+fn kind(event: &Event) -> Option<ChangeKind> {
     match event {
-        Event::Change(change) => Some(change.kind.clone()),
+        Event::Change(change) => Some(change.kind),
         _ => None,
     }
 }
@@ -42,7 +48,7 @@ async fn messages_mentions_answers_and_a_newcomer() {
     assert_eq!(line(&bob, id).await.map(|line| (line.unread, line.mention_unread)), Some((0, 0)));
     until("the answer", async || bodies(&alice, id).await.len() == 2).await;
     let answer = alice.messages(Target::group(id)).await.unwrap().pop().unwrap();
-    assert!(answer.important);
+    assert!(answer.is_important);
     assert_eq!(answer.reply_to.as_deref(), Some(first.as_str()));
     let state = bob.groups().read_state(id).await.unwrap().expect("it is small");
     assert_eq!(state.iter().map(|one| one.user_id.as_str()).collect::<Vec<_>>(), ["alice", "bob"]);
@@ -74,18 +80,90 @@ async fn changes_come_in_order_each_once() {
     let refusal = bob.saved(&sent).await.unwrap_err();
     assert_eq!(refusal.reason(), Some(Reason::GroupSpeakMuted));
     groups.mute(id, "bob", 0).await.unwrap();
-    let wanted = ["joined", "updated", "role", "all_muted", "all_muted", "muted", "muted"];
+    let wanted = [
+        ChangeKind::Joined,
+        ChangeKind::Updated,
+        ChangeKind::Role,
+        ChangeKind::AllMuted,
+        ChangeKind::AllMuted,
+        ChangeKind::Muted,
+        ChangeKind::Muted,
+    ];
     until("all changes", async || picked(&heard, kind).len() == wanted.len()).await;
     assert_eq!(picked(&heard, kind), wanted);
     assert_eq!(line(&bob, id).await.unwrap().name, "Go");
     let page = bob.groups().members(id, None).await.unwrap();
     assert_eq!(page.total, Some(3));
-    assert_eq!(bob.groups().member(id, "carol").await.unwrap().role_level, 1);
+    assert_eq!(bob.groups().member(id, "carol").await.unwrap().role, Role::Admin);
     groups.transfer(id, "carol").await.unwrap();
     let refusal = groups.kick(id, "carol").await.unwrap_err();
     assert_eq!(refusal.reason(), Some(Reason::NotGroupAdmin));
     assert_eq!(bob.groups().get(id).await.unwrap().owner_user_id, "carol");
     assert_eq!(bob.groups().joined(None).await.unwrap().list.len(), 1);
+}
+
+/// Signs in as dave on another device; returns its client and where its events are recorded.
+async fn dave(server: &Server, store: Option<&Path>) -> (Client, Heard) {
+    let mut options = options(&server.url);
+    if let Some(store) = store {
+        options = options.store(FileStore::open(store).unwrap());
+    }
+    let client = Client::new(options).unwrap();
+    let heard = record(&client);
+    client.login("dave", PASSWORD).await.unwrap();
+    client.ready().await.unwrap();
+    (client, heard)
+}
+
+/// A group with older messages that dave may read, and to which alice added him.
+async fn archive_with_dave(alice: &Client) -> Group {
+    let mut profile = GroupProfile::named("Archive");
+    profile.history = Some("all".to_owned());
+    let group = alice.groups().create(&profile, &[]).await.unwrap();
+    for body in ["one", "two", "three"] {
+        say(alice, &group.group_id, body).await;
+    }
+    alice.groups().invite(&group.group_id, &["dave"]).await.unwrap();
+    group
+}
+
+#[tokio::test]
+async fn being_added_while_away_is_told_once_on_each_device() {
+    let server = Server::start();
+    let alice = server.person("alice").await;
+    alice.register(&NewUser::new("dave", PASSWORD)).await.unwrap();
+    let joins = |heard: &Heard| {
+        picked(heard, |event| match event {
+            Event::Change(change) if change.kind == ChangeKind::Joined => {
+                assert_eq!(
+                    (change.by.as_str(), &change.user_ids[..]),
+                    ("alice", &["dave".into()][..])
+                );
+                Some(change.conversation_id.clone())
+            }
+            _ => None,
+        })
+    };
+    let first = archive_with_dave(&alice).await;
+    for round in 0..205 {
+        alice.groups().mute_all(&first.group_id, round % 2 == 0).await.unwrap();
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let store = folder.path().join("dave.store");
+    let (client, heard) = dave(&server, Some(&store)).await;
+    until("told", async || joins(&heard) == [first.conversation_id.clone()]).await;
+    client.close();
+    let is_online = async || alice.people().presence(&["dave"]).await.unwrap()[0].is_online;
+    until("away", async || !is_online().await).await;
+    let (client, heard) = dave(&server, Some(&store)).await;
+    client.close();
+    until("away", async || !is_online().await).await;
+    assert_eq!(joins(&heard), Vec::<String>::new());
+    let second = archive_with_dave(&alice).await;
+    let (_other, heard) = dave(&server, None).await;
+    until("another device", async || joins(&heard) == [second.conversation_id.clone()]).await;
+    let (_again, heard) = dave(&server, Some(&store)).await;
+    until("each device", async || joins(&heard) == [second.conversation_id.clone()]).await;
 }
 
 #[tokio::test]
@@ -110,7 +188,7 @@ async fn asking_to_join_and_being_let_in() {
     assert_eq!(waiting.list[0].message, "me too");
     alice.groups().decide(&picked(&asked, request)[0], true).await.unwrap();
     let decision = |event: &Event| match event {
-        Event::JoinDecision { accepted, .. } => Some(*accepted),
+        Event::JoinDecision { is_accepted, .. } => Some(*is_accepted),
         _ => None,
     };
     until("decided", async || picked(&decided, decision) == [true]).await;
@@ -126,16 +204,16 @@ async fn who_leaves_keeps_what_was_said_and_who_comes_back_sees_what_is_new() {
     say(&alice, id, "with bob").await;
     until("here", async || bodies(&bob, id).await == ["with bob"]).await;
     bob.groups().leave(id).await.unwrap();
-    until("out", async || line(&bob, id).await.is_some_and(|line| !line.active)).await;
+    until("out", async || line(&bob, id).await.is_some_and(|line| !line.is_active)).await;
     say(&alice, id, "without bob").await;
     assert_eq!(bodies(&bob, id).await, ["with bob"]);
     alice.groups().invite(id, &["bob"]).await.unwrap();
-    until("in again", async || line(&bob, id).await.is_some_and(|line| line.active)).await;
+    until("in again", async || line(&bob, id).await.is_some_and(|line| line.is_active)).await;
     say(&alice, id, "bob is back").await;
     until("new", async || bodies(&bob, id).await == ["bob is back"]).await;
     assert_eq!(line(&bob, id).await.unwrap().unread, 1);
     alice.groups().dissolve(id).await.unwrap();
-    until("over", async || line(&bob, id).await.is_some_and(|line| !line.active)).await;
+    until("over", async || line(&bob, id).await.is_some_and(|line| !line.is_active)).await;
 }
 
 #[tokio::test]
@@ -169,7 +247,7 @@ async fn what_is_hidden_or_over_is_not_in_the_list() {
     until("the message", async || bodies(&bob, id).await == ["before"]).await;
     bob.hide(Target::group(id), true).await.unwrap();
     assert!(!is_listed(&bob).await && is_listed(&alice).await);
-    assert!(line(&bob, id).await.is_some_and(|line| line.hidden && !line.ended));
+    assert!(line(&bob, id).await.is_some_and(|line| line.is_hidden && !line.is_ended));
     say(&alice, id, "after").await;
     until("it is back", async || is_listed(&bob).await).await;
     bob.hide(Target::group(id), true).await.unwrap();
@@ -180,6 +258,6 @@ async fn what_is_hidden_or_over_is_not_in_the_list() {
     assert_eq!((seen.user_id.as_str(), seen.group_nickname.as_str()), ("bob", "Bobby"));
     alice.groups().dissolve(id).await.unwrap();
     until("it is over", async || !is_listed(&bob).await).await;
-    assert!(line(&bob, id).await.is_some_and(|line| line.ended));
+    assert!(line(&bob, id).await.is_some_and(|line| line.is_ended));
     assert_eq!(bodies(&bob, id).await, ["before", "after"], "what was said is still there");
 }

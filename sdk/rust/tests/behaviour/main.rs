@@ -1,5 +1,5 @@
-//! The SDK against a real server (`NEXO_BIN`, else `target/release/nexo`, else `target/debug/nexo`),
-//! and, where only a bad one would do, against one in the test.
+//! The SDK against a real server (`NEXO_BIN`, else `target/release/nexo`, else
+//! `target/debug/nexo`), and against a fake one for failures a real one does not have.
 #![allow(clippy::unwrap_used, reason = "only tests are here")]
 
 mod blocked;

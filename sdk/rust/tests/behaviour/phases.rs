@@ -1,4 +1,4 @@
-//! Messages that are taken before they are on disk, and messages that come in the wrong order.
+//! Messages that are accepted before they are on disk, and messages that arrive out of order.
 use std::sync::Arc;
 
 use nexo_sdk::{Client, Event, MemoryStore, MessageState, Reason, Target};
@@ -13,7 +13,7 @@ fn push(seq: u64) -> Value {
             "msgSeq": seq.to_string(), "msgType": "TEXT", "body": format!("text {seq}"), "ts": seq })
 }
 
-/// The same without a place.
+/// The same without a seq.
 fn preview(seq: u64) -> Value {
     let mut preview = push(seq);
     preview["preview"] = json!(true);
@@ -32,7 +32,7 @@ fn ack(kind: &str, client_msg_id: &str, seq: u64) -> Value {
             "serverMsgId": format!("s{seq}"), "msgSeq": seq.to_string(), "ts": seq })
 }
 
-/// The list of the server: one conversation, which the other person has read up to here.
+/// The list of the server: one conversation, which the peer has read up to this seq.
 fn serve_list(fake: &Fake, max: u64, peer_read: u64) {
     let line = json!({ "conversation_id": ID, "peer_nickname": "You", "peer_avatar": "",
         "peer_delivered_seq": peer_read, "peer_read_seq": peer_read, "mention_unread_count": 0,
@@ -40,7 +40,7 @@ fn serve_list(fake: &Fake, max: u64, peer_read: u64) {
     fake.answer("/conversation/all", move |_| (200, json!({ "list": [line], "has_more": false })));
 }
 
-/// The server has so many messages.
+/// Makes the server have this many messages.
 fn serve(fake: &Fake, max: u64) {
     fake.answer("/msg/pull", move |path| {
         let number = |name: &str| {
@@ -53,7 +53,7 @@ fn serve(fake: &Fake, max: u64) {
     });
 }
 
-/// Heads say that there are so many, all of them received by some device.
+/// Heads report this many messages, all delivered to some device.
 fn serve_head(fake: &Fake, max: u64, read: u64, unread: u64) {
     let head = json!({ "conversation_id": ID, "min_seq": 1, "max_seq": max, "delivered_seq": max,
         "read_seq": read, "min_change_seq": 1, "change_seq": 0, "unread_count": unread,
@@ -68,7 +68,7 @@ async fn bodies(client: &Client) -> Vec<String> {
     client.messages(ID).await.unwrap().iter().map(|one| one.body.clone()).collect()
 }
 
-/// What the list shows of the conversation.
+/// The last message of the conversation in the list.
 async fn last_body(client: &Client) -> Option<String> {
     let line = client.conversation(ID).await.unwrap()?;
     line.last_message.map(|message| message.body.clone())
@@ -78,8 +78,8 @@ async fn seqs(client: &Client) -> Vec<u64> {
     client.messages(ID).await.unwrap().iter().map(|one| one.seq).collect()
 }
 
-/// What the app is told about messages.
-fn told(event: &Event) -> Option<String> {
+/// The message events the app receives.
+fn describe(event: &Event) -> Option<String> {
     match event {
         Event::Message(one) => Some(format!("{} {:?}", one.body, one.state)),
         Event::Update(one) => Some(format!("{} {:?} {}", one.body, one.state, one.seq)),
@@ -99,7 +99,7 @@ async fn a_hole_holds_everything_back_until_it_is_pulled() {
     }
     until("all", async || seqs(&me).await == [1, 2, 3, 4]).await;
     let wanted = [1, 2, 3, 4].map(|seq| format!("text {seq} Received"));
-    assert_eq!(picked(&heard, told), wanted);
+    assert_eq!(picked(&heard, describe), wanted);
     assert_eq!(fake.asked("/msg/pull"), 1);
     until("acknowledged", async || {
         fake.heard("ACK").last().is_some_and(|ack| ack["msgSeq"] == "4")
@@ -125,8 +125,8 @@ async fn accepted_comes_before_saved_and_means_nothing_after_it() {
     fake.say(&ack("saved", name, 1));
     fake.say(&ack("accepted", name, 1));
     assert_eq!(me.saved(&sent).await.unwrap().seq, 1);
-    until("told", async || picked(&heard, told).len() == 3).await;
-    assert_eq!(picked(&heard, told), ["hi Sending", "hi Accepted 0", "hi Saved 1"]);
+    until("all events came", async || picked(&heard, describe).len() == 3).await;
+    assert_eq!(picked(&heard, describe), ["hi Sending", "hi Accepted 0", "hi Saved 1"]);
 }
 
 #[tokio::test]
@@ -141,8 +141,8 @@ async fn words_that_were_replaced_are_shown_as_soon_as_they_are_accepted() {
     fake.say(&accepted);
     fake.say(&ack("saved", &sent.client_msg_id, 1));
     assert_eq!(me.saved(&sent).await.unwrap().body, "****");
-    until("told", async || picked(&heard, told).len() == 3).await;
-    assert_eq!(picked(&heard, told), ["darn Sending", "**** Accepted 0", "**** Saved 1"]);
+    until("all events came", async || picked(&heard, describe).len() == 3).await;
+    assert_eq!(picked(&heard, describe), ["darn Sending", "**** Accepted 0", "**** Saved 1"]);
 }
 
 #[tokio::test]
@@ -168,7 +168,7 @@ async fn a_refused_message_stays_where_it_was_and_what_comes_later_is_seen_after
     until("it is here", async || bodies(&me).await == ["text 1"]).await;
     let sent = me.send(ID, "mine").await.unwrap();
     fake.until_heard("SINGLE_CHAT", 1).await;
-    // What comes at once after the refusal is after it, too.
+    // A message that arrives right after the refusal is listed after it, too.
     let refusal = json!({ "type": "ERROR", "reason": "not_group_member", "message": "",
         "clientMsgId": sent.client_msg_id });
     fake.say(&refusal);
@@ -176,7 +176,7 @@ async fn a_refused_message_stays_where_it_was_and_what_comes_later_is_seen_after
     until("both", async || bodies(&me).await == ["text 1", "mine", "text 2"]).await;
     assert_eq!(last_body(&me).await.as_deref(), Some("text 2"));
     assert_eq!(me.saved(&sent).await.unwrap_err().reason(), Some(Reason::NotGroupMember));
-    // Also in the next run, once what stands before it is here.
+    // The same after a restart, once the messages before it are loaded.
     me.close();
     serve_head(&fake, 3, 3, 0);
     let me = fake.person(|options| options.store = store.clone()).await;
@@ -214,8 +214,8 @@ async fn a_preview_is_shown_at_the_end_moves_nothing_and_is_settled_or_dropped()
     until("settled", async || seqs(&me).await == [1, 2]).await;
     let wanted =
         ["text 1 Received", "text 2 Preview", "text 3 Preview", "text 2 Received 2", "s3 gone"];
-    until("told", async || picked(&heard, told).len() == wanted.len()).await;
-    assert_eq!(picked(&heard, told), wanted);
+    until("all events came", async || picked(&heard, describe).len() == wanted.len()).await;
+    assert_eq!(picked(&heard, describe), wanted);
 }
 
 #[tokio::test]
@@ -228,7 +228,7 @@ async fn a_recall_is_applied_at_once_even_before_the_message() {
     fake.say(&push(2));
     until("here", async || seqs(&me).await == [1, 2]).await;
     let messages = me.messages(ID).await.unwrap();
-    assert!(messages[1].revoked && messages[1].body.is_empty());
+    assert!(messages[1].is_recalled && messages[1].body.is_empty());
 }
 
 #[tokio::test]
@@ -247,12 +247,12 @@ async fn a_conversation_that_began_while_we_were_away_is_told_from_its_beginning
     let fake = Fake::start().await;
     let me = fake.person(|_| {}).await;
     let heard = record(&me);
-    // Another device of ours has received it all; here it is news.
+    // Another device of ours has received everything; on this one it is new.
     serve_head(&fake, 3, 0, 3);
     fake.end(None);
     until("all", async || seqs(&me).await == [1, 2, 3]).await;
     let wanted = [1, 2, 3].map(|seq| format!("text {seq} Received"));
-    until("told", async || picked(&heard, told) == wanted).await;
+    until("all events came", async || picked(&heard, describe) == wanted).await;
     assert_eq!(me.conversation(ID).await.unwrap().unwrap().unread, 3);
 }
 
@@ -294,6 +294,6 @@ async fn a_preview_goes_with_its_connection_and_comes_as_a_message_if_it_was_sav
         "s3 gone",
         "text 2 Received",
     ];
-    until("told", async || picked(&heard, told).len() == wanted.len()).await;
-    assert_eq!(picked(&heard, told), wanted);
+    until("all events came", async || picked(&heard, describe).len() == wanted.len()).await;
+    assert_eq!(picked(&heard, describe), wanted);
 }

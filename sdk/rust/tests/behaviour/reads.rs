@@ -1,14 +1,14 @@
-//! Who has read what was said in a group.
-use nexo_sdk::{Client, Event, GroupProfile, MessageState, Target};
+//! Who has read messages in a group.
+use nexo_sdk::{ChangeKind, Client, Event, GroupProfile, MessageState, Target};
 use serde_json::{Value, json};
 
 use crate::fake::Fake;
 use crate::server::{PASSWORD, Server, picked, record, until};
 
-/// How far my first message has come.
+/// The state of my first message.
 async fn progress(client: &Client, group: &Target) -> Option<(MessageState, Option<u64>)> {
     let messages = client.messages(group.clone()).await.unwrap();
-    messages.iter().find(|one| one.mine).map(|one| (one.state, one.read_by))
+    messages.iter().find(|one| one.is_mine).map(|one| (one.state, one.read_by))
 }
 
 #[tokio::test]
@@ -45,7 +45,7 @@ async fn in_a_group_read_means_by_everybody_also_on_a_device_that_comes_later() 
         _ => None,
     };
     assert_eq!(picked(&news, update).last(), Some(&(MessageState::Read, Some(2))));
-    // Nobody tells a new device of receipts that came before: it asks.
+    // Earlier receipts are not pushed to a new device: it loads them.
     let tablet = server.client();
     tablet.login("alice", PASSWORD).await.unwrap();
     tablet.ready().await.unwrap();
@@ -53,14 +53,14 @@ async fn in_a_group_read_means_by_everybody_also_on_a_device_that_comes_later() 
     tablet.load_reads(group.clone()).await.unwrap();
     is(&tablet, MessageState::Read, 2).await;
     tablet.load_reads(Target::to("bob")).await.unwrap();
-    // Whoever has left does not have to read it, and is not counted.
+    // Members who left are not counted.
     alice.groups().kick(&made.group_id, "bob").await.unwrap();
     is(&alice, MessageState::Read, 1).await;
     is(&tablet, MessageState::Read, 1).await;
-    // Whoever comes later was not there for it.
+    // Members who joined later are not counted.
     alice.groups().invite(&made.group_id, &["bob"]).await.unwrap();
     let joined = |event: &Event| match event {
-        Event::Change(change) if change.kind == "joined" => Some(change.user_ids.clone()),
+        Event::Change(change) if change.kind == ChangeKind::Joined => Some(change.user_ids.clone()),
         _ => None,
     };
     until("back", async || picked(&news, joined).last() == Some(&vec!["bob".to_owned()])).await;
@@ -93,7 +93,7 @@ async fn receipts_that_come_while_everybody_is_asked_for_are_not_lost() {
         fake.say(&read);
     };
     read("ann");
-    is(MessageState::Delivered, 1).await; // one of nobody knows how many
+    is(MessageState::Delivered, 1).await; // the number of members is not loaded yet
     let member = |user_id: &str, from: u64| {
         json!({ "user_id": user_id, "from_seq": from, "delivered_seq": from - 1,
                 "read_seq": from - 1 })
@@ -105,5 +105,5 @@ async fn receipts_that_come_while_everybody_is_asked_for_are_not_lost() {
     me.load_reads(group.clone()).await.unwrap();
     is(MessageState::Delivered, 1).await;
     read("ben");
-    is(MessageState::Read, 2).await; // zoe came later
+    is(MessageState::Read, 2).await; // zoe joined later
 }

@@ -1,4 +1,4 @@
-//! What the SDK has no method for.
+//! Requests the SDK has no method for.
 use std::time::Duration;
 
 use nexo_sdk::{Client, Error, Reason, Reply};
@@ -9,7 +9,7 @@ use tokio::net::TcpStream;
 use crate::fake::Fake;
 use crate::server::Server;
 
-/// The status of a request that is made without the SDK.
+/// The status of a request made without the SDK.
 async fn ask_alone(server: &Server, token: &str) -> u16 {
     let host = server.url.trim_start_matches("http://");
     let mut stream = TcpStream::connect(host).await.unwrap();
@@ -41,7 +41,7 @@ async fn a_path_the_sdk_has_no_method_for_is_asked_for_with_the_token() {
     let group = Some(json!({ "group_id": "none" }));
     let refused = alice.request::<Value>("GET", "/group/info", group).await.unwrap_err();
     assert_eq!(refused.reason(), Some(Reason::GroupNotFound));
-    // A refusal that does not say that the sign-in is over does not end it.
+    // A refusal for another reason does not end the sign-in.
     let login = Some(json!({ "user_id": "alice", "password": "wrong one", "platform_id": 5 }));
     let refused = alice.request::<Value>("POST", "/auth/login", login).await.unwrap_err();
     assert_eq!(refused.reason(), Some(Reason::LoginFailed));

@@ -1,4 +1,4 @@
-//! A real server in a folder of its own.
+//! A real server in its own folder.
 use std::future::Future;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -49,13 +49,13 @@ impl Server {
         Self { url, folder, settings, child }
     }
 
-    /// Dies without a word.
+    /// Kills the process.
     pub(crate) fn kill(&mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
     }
 
-    /// The operator makes a code for whoever forgot their password; the server has to be dead.
+    /// Creates a password reset code on the command line; the server must be stopped.
     pub(crate) fn reset_code(&self, user_id: &str) -> String {
         let mut command = Command::new(binary());
         command.args(["user", "reset-code", user_id, "--data"]).arg(self.folder.path());
@@ -64,7 +64,7 @@ impl Server {
         said.lines().next().expect("a code").to_owned()
     }
 
-    /// Comes back on the same data and address.
+    /// Restarts on the same data and address.
     pub(crate) fn restart(&mut self) {
         let listen = self.url.trim_start_matches("http://").to_owned();
         (self.child, self.url) = run(self.folder.path(), &self.settings, &listen);
@@ -105,7 +105,7 @@ fn run(data: &Path, settings: &[(String, String)], listen: &str) -> (Child, Stri
     panic!("the server did not start: {said}");
 }
 
-/// Reads on after the first line that matters, so that the server can go on talking.
+/// Keeps reading after the address line, so that the server's output does not block.
 fn listen_to(lines: impl BufRead + Send + 'static, tell: mpsc::Sender<String>) {
     std::thread::spawn(move || {
         for line in lines.lines().map_while(Result::ok) {
@@ -114,7 +114,7 @@ fn listen_to(lines: impl BufRead + Send + 'static, tell: mpsc::Sender<String>) {
     });
 }
 
-/// Impatient, so that a test ends soon.
+/// Short timeouts, so that tests are fast.
 pub(crate) fn options(url: &str) -> Options {
     let mut options = Options::new(url);
     options.timing = Timing {
@@ -127,7 +127,7 @@ pub(crate) fn options(url: &str) -> Options {
     options
 }
 
-/// Somebody who is registered, signed in and online.
+/// A client that is registered, signed in and online.
 pub(crate) async fn person(url: &str, user_id: &str, change: impl FnOnce(&mut Options)) -> Client {
     let mut options = options(url);
     change(&mut options);
@@ -142,7 +142,7 @@ pub(crate) async fn online(client: &Client) {
     until("online", async || client.state() == State::Online).await;
 }
 
-/// Waits until something is so.
+/// Waits until a condition holds.
 pub(crate) async fn until<F: Future<Output = bool>>(what: &str, mut is: impl FnMut() -> F) {
     let end = Instant::now() + Duration::from_secs(10);
     while !is().await {
@@ -151,7 +151,7 @@ pub(crate) async fn until<F: Future<Output = bool>>(what: &str, mut is: impl FnM
     }
 }
 
-/// Everything that a client tells, written down.
+/// Records all events of a client.
 pub(crate) fn record(client: &Client) -> Arc<Mutex<Vec<Event>>> {
     let heard = Arc::new(Mutex::new(Vec::new()));
     let (mut events, book) = (client.events(), heard.clone());
@@ -163,7 +163,7 @@ pub(crate) fn record(client: &Client) -> Arc<Mutex<Vec<Event>>> {
     heard
 }
 
-/// Picks something out of what was written down.
+/// Selects from the recorded events.
 pub(crate) fn picked<T>(
     heard: &Arc<Mutex<Vec<Event>>>,
     pick: impl Fn(&Event) -> Option<T>,

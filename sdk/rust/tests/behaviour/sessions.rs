@@ -28,7 +28,7 @@ async fn the_older_one_is_out_and_does_not_come_back_by_itself() {
     older.connect();
     pause(1000).await;
     assert_eq!((older.state(), newer.state()), (State::Kicked, State::Online));
-    older.login("alice", PASSWORD).await.unwrap(); // a person may
+    older.login("alice", PASSWORD).await.unwrap(); // the user signs in again
     online(&older).await;
     until("kicked", async || newer.state() == State::Kicked).await;
 }
@@ -114,7 +114,7 @@ async fn ready_waits_for_the_conversations_or_tells_that_there_will_be_none() {
     assert_eq!(tablet.conversations().await.unwrap().len(), 1);
     until("kicked", async || alice.state() == State::Kicked).await;
     assert_eq!(alice.ready().await.unwrap_err().reason(), Some(Reason::Kicked));
-    // Whoever waits already hears of it, too.
+    // A pending call is rejected, too.
     bob.disconnect();
     let (ready, out) = tokio::join!(bob.ready(), bob.logout());
     out.unwrap();

@@ -1,4 +1,4 @@
-//! Two people talk.
+//! Private conversations.
 use nexo_sdk::{Client, Content, Event, MessageState, Presence, Profile, Reason, Receive, Target};
 
 use crate::server::{PASSWORD, Server, online, picked, record, until};
@@ -21,7 +21,7 @@ async fn unread(client: &Client, with: &str) -> Option<u64> {
     client.conversation(Target::to(with)).await.unwrap().map(|line| line.unread)
 }
 
-/// Says something and waits until it is saved; its id.
+/// Sends a message, waits until it is saved and returns its id.
 async fn say(client: &Client, to: &str, body: &str) -> String {
     let sent = client.send(Target::to(to), body).await.unwrap();
     client.saved(&sent).await.unwrap().server_msg_id.clone()
@@ -111,7 +111,7 @@ async fn a_recall_takes_the_text_away_on_both_sides() {
     alice.recall(&id).await.unwrap();
     assert_eq!(bodies(&alice, "bob").await, [""]);
     until("bob hears of it", async || bodies(&bob, "alice").await == [""]).await;
-    assert!(bob.messages(Target::to("alice")).await.unwrap()[0].revoked);
+    assert!(bob.messages(Target::to("alice")).await.unwrap()[0].is_recalled);
 }
 
 #[tokio::test]
@@ -139,7 +139,7 @@ async fn somebody_is_writing_until_they_have_said_it() {
     say(&alice, "bob", "we talk").await;
     let heard = record(&bob);
     let typing = |event: &Event| match event {
-        Event::Typing { on, .. } => Some(*on),
+        Event::Typing { is_typing, .. } => Some(*is_typing),
         _ => None,
     };
     alice.typing(Target::to("bob"));
@@ -158,7 +158,7 @@ async fn profiles_presence_readers_choices() {
     let id = say(&alice, "bob", "read me").await;
     until("there", async || unread(&bob, "alice").await == Some(1)).await;
     let presence = alice.people().presence(&["bob"]).await.unwrap();
-    assert!(matches!(&presence[..], [Presence { online: true, .. }]), "{presence:?}");
+    assert!(matches!(&presence[..], [Presence { is_online: true, .. }]), "{presence:?}");
     bob.mark_read(Target::to("alice"), None).await.unwrap();
     until("read", async || last_state(&alice, "bob").await == Some(MessageState::Read)).await;
     let readers = alice.readers(&id).await.unwrap();
@@ -166,7 +166,7 @@ async fn profiles_presence_readers_choices() {
     alice.pin(Target::to("bob"), true).await.unwrap();
     alice.receive(Target::to("bob"), Receive::Silent).await.unwrap();
     let line = alice.conversation(Target::to("bob")).await.unwrap().unwrap();
-    assert_eq!((line.pinned, line.receive), (true, Receive::Silent));
+    assert_eq!((line.is_pinned, line.receive), (true, Receive::Silent));
 }
 
 #[tokio::test]

@@ -1,4 +1,4 @@
-//! Stands between a client and a server: writes down every frame, and can swallow some.
+//! A proxy between a client and a server that records every frame and can drop some.
 use std::sync::{Arc, Mutex};
 
 use futures_util::{SinkExt, StreamExt};
@@ -45,12 +45,12 @@ impl Tap {
         tap
     }
 
-    /// From now on these frames get lost.
+    /// Drops these frames from now on.
     pub(crate) fn swallow(&self, swallows: impl FnMut(Way, &Value) -> bool + Send + 'static) {
         self.book.lock().unwrap().swallows = Box::new(swallows);
     }
 
-    /// What passed of a type.
+    /// The recorded frames of a type.
     pub(crate) fn of(&self, way: Way, kind: &str) -> Vec<Value> {
         let book = self.book.lock().unwrap();
         let passed =

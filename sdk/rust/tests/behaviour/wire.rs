@@ -1,4 +1,4 @@
-//! What goes over the wire, seen by somebody in between.
+//! The frames on the wire, recorded by a proxy.
 use std::time::Duration;
 
 use nexo_sdk::{Client, MessageState, Target};
@@ -10,7 +10,7 @@ async fn world() -> (Server, Tap, Client, Client) {
     let server = Server::start();
     let tap = Tap::before(&server.url).await;
     let alice = server.person("alice").await;
-    // The hole stays open for a while, so that what happens meanwhile can be seen.
+    // The gap stays open for a while, so that the acknowledgements meanwhile can be checked.
     let bob = person(&tap.url, "bob", |options| options.timing.gap_delay_ms = 600).await;
     (server, tap, alice, bob)
 }
@@ -72,7 +72,8 @@ async fn many_messages_are_acknowledged_a_few_times_and_a_lost_acknowledgement_a
     tokio::time::sleep(Duration::from_millis(400)).await;
     tap.swallow(|_, _| false);
     bob.refresh();
-    until("told again", async || acks(&tap).last().unwrap() == &("read".to_owned(), 200)).await;
+    until("acknowledged again", async || acks(&tap).last().unwrap() == &("read".to_owned(), 200))
+        .await;
     let heard = async || {
         let messages = alice.messages(Target::to("bob")).await.unwrap();
         messages.last().unwrap().state == MessageState::Read
@@ -90,7 +91,7 @@ async fn a_message_without_an_answer_goes_again_under_the_same_name_and_is_store
         is_answer && lost == 1
     });
     assert_eq!(say(&bob, "alice", "once").await, 1);
-    // Either the retry was answered, or heads showed it to be saved before one was needed.
+    // Either the retry was answered, or comparing heads found it saved before a retry.
     let sent = tap.of(Way::Up, "SINGLE_CHAT");
     assert!(sent.iter().all(|frame| frame["clientMsgId"] == sent[0]["clientMsgId"]));
     until("there", async || seqs(&alice, "bob").await == [1]).await;

@@ -1,27 +1,27 @@
-//! What may be done to a group, and what becomes of it?
+//! May this be done to a group, and what is the result?
 
-mod coming;
-mod leading;
+mod administration;
+mod joining;
 
 use crate::ids::{GroupId, Millis, UserId};
 use crate::membership::{
-    Belonging, Decision, Group, GroupAct, GroupFacts, GroupMember, GroupProfile, Joining,
-    MemberProfile, NewGroup, Role,
+    Group, GroupAction, GroupDecision, GroupFacts, GroupMember, GroupProfile, JoinPolicy,
+    MemberProfile, MembershipStatus, NewGroup, Role,
 };
 use crate::model::{ChangeKind, Draft};
 use crate::policy::name;
 use crate::reason::Reason;
 use crate::rules::GroupRules;
 
-/// Whether the sender of a draft may speak in its group now. Asked inside the atomic append.
+/// Whether the sender of a draft may post in its group now. Called inside the append's transaction.
 pub fn may_speak(
     group: Option<&Group>,
-    sender: Belonging<'_>,
+    sender: MembershipStatus<'_>,
     draft: &Draft,
 ) -> Result<(), Reason> {
-    let group = alive(group)?;
+    let group = require_active(group)?;
     if draft.sender.is_system() {
-        return Ok(()); // the operator speaks everywhere
+        return Ok(()); // the system user may post in every group
     }
     let member = sender.member()?;
     let role = group.role(&member.user);
@@ -37,53 +37,52 @@ pub fn may_speak(
     Ok(())
 }
 
-/// Whether a group shows itself to somebody: always to its members, else unless it is by
-/// invitation only.
-pub fn may_look(group: Option<&Group>, is_member: bool) -> Result<&Group, Reason> {
+/// Whether a user may see a group: members always, others unless it is by invitation only or has ended.
+pub fn may_view(group: Option<&Group>, is_member: bool) -> Result<&Group, Reason> {
     match group {
         Some(group) if is_member => Ok(group),
-        Some(group) if group.joining != Joining::Invite && group.ended.is_none() => Ok(group),
+        Some(group) if group.joining != JoinPolicy::Invite && group.ended.is_none() => Ok(group),
         _ => Err(Reason::GroupNotFound),
     }
 }
 
-/// Decides what somebody wants to do to a group.
+/// Decides on a requested action.
 pub fn decide(
     rules: &GroupRules,
     facts: &GroupFacts,
     id: &GroupId,
     by: &UserId,
-    act: &GroupAct,
+    action: &GroupAction,
     now: Millis,
-) -> Result<Decision, Reason> {
-    if let GroupAct::Create(new) = act {
+) -> Result<GroupDecision, Reason> {
+    if let GroupAction::Create(new) = action {
         return create(rules, facts, id, by, new, now);
     }
-    let group = alive(facts.group.as_ref())?;
-    let scene = Scene { rules, facts, group, by, now };
-    if let GroupAct::Join { message, inviter } = act {
-        return scene.join(message, inviter.as_ref());
+    let group = require_active(facts.group.as_ref())?;
+    let context = GroupContext { rules, facts, group, by, now };
+    if let GroupAction::Join { message, inviter } = action {
+        return context.join(message, inviter.as_ref());
     }
-    let role = scene.role()?;
-    match act {
-        GroupAct::Create(_) | GroupAct::Join { .. } => Err(Reason::InternalError), // decided above
-        GroupAct::Answer { user, accept } => scene.answer(role, user, *accept),
-        GroupAct::Invite(users) => scene.invite(role, users),
-        GroupAct::Leave => scene.leave(role),
-        GroupAct::Kick(user) => scene.kick(role, user),
-        GroupAct::SetRole(user, wanted) => scene.set_role(role, user, *wanted),
-        GroupAct::Transfer(user) => scene.transfer(role, user),
-        GroupAct::Mute(user, until) => scene.mute(role, user, *until),
-        GroupAct::MuteAll(on) => scene.mute_all(role, *on),
-        GroupAct::Update(change) => scene.update(role, change),
-        GroupAct::SetProfile(change) => scene.set_profile(change),
-        GroupAct::ResetCode(code) => scene.reset_code(role, code),
-        GroupAct::Dissolve => scene.end(role, false),
-        GroupAct::Dismiss => scene.end(role, true),
+    let role = context.role()?;
+    match action {
+        GroupAction::Create(_) | GroupAction::Join { .. } => Err(Reason::InternalError), // decided above
+        GroupAction::AnswerRequest { user, accept } => context.answer_request(role, user, *accept),
+        GroupAction::Invite(users) => context.invite(role, users),
+        GroupAction::Leave => context.leave(role),
+        GroupAction::Kick(user) => context.kick(role, user),
+        GroupAction::SetRole(user, wanted) => context.set_role(role, user, *wanted),
+        GroupAction::Transfer(user) => context.transfer(role, user),
+        GroupAction::Mute(user, until) => context.mute(role, user, *until),
+        GroupAction::MuteAll(on) => context.mute_all(role, *on),
+        GroupAction::Update(change) => context.update(role, change),
+        GroupAction::SetProfile(change) => context.set_profile(change),
+        GroupAction::ResetCode(code) => context.reset_code(role, code),
+        GroupAction::Dissolve => context.end_group(role, false),
+        GroupAction::Dismiss => context.end_group(role, true),
     }
 }
 
-fn alive(group: Option<&Group>) -> Result<&Group, Reason> {
+fn require_active(group: Option<&Group>) -> Result<&Group, Reason> {
     match group {
         Some(group) if group.ended.is_none() => Ok(group),
         Some(_) => Err(Reason::GroupDissolved),
@@ -98,9 +97,9 @@ fn create(
     by: &UserId,
     new: &NewGroup,
     now: Millis,
-) -> Result<Decision, Reason> {
-    good_profile(&new.profile)?;
-    // An id or a code drawn twice: nothing is wrong with the request, another draw will do.
+) -> Result<GroupDecision, Reason> {
+    check_group_profile(&new.profile)?;
+    // The random id or code is taken. The request is fine, so the client should retry.
     if facts.group.is_some() || facts.code_is_taken {
         return Err(Reason::ServerBusy);
     }
@@ -116,46 +115,45 @@ fn create(
         members: 0,
         requests: 0,
         code: new.code.clone(),
-        code_at: Millis(0), // nobody has replaced it yet
+        code_at: Millis(0), // never replaced
         created_at: now,
         updated_at: now,
         ended: None,
     };
     let mut users = vec![by.clone()];
     users.extend(new.members.iter().filter(|user| *user != by).cloned());
-    let scene = Scene { rules, facts, group: &group, by, now };
-    let decision = scene.bring_in(&users)?;
-    if decision.joined.len() < new.least {
+    let context = GroupContext { rules, facts, group: &group, by, now };
+    let decision = context.add_members(&users)?;
+    if decision.joined.len() < new.members_min {
         return Err(Reason::GroupTooSmall);
     }
     Ok(decision)
 }
 
-/// Characters of a name at most, of a group or of somebody in it.
+/// Upper bound for the names of groups and of members in a group.
 pub const NAME_CHARS_MAX: usize = 128;
 
-/// Whether what a member says about themselves is within its lengths.
-fn good_member_profile(profile: &MemberProfile) -> Result<(), Reason> {
-    // Without a name of their own, members go by their nickname.
+fn check_member_profile(profile: &MemberProfile) -> Result<(), Reason> {
+    // Empty means that the account's nickname is shown.
     if !profile.nickname.is_empty() {
-        name::tidy(&profile.nickname, NAME_CHARS_MAX).ok_or(Reason::BadNickname)?;
+        name::normalize(&profile.nickname, NAME_CHARS_MAX).ok_or(Reason::BadNickname)?;
     }
-    let fits = profile.avatar.len() <= 1024 && profile.extra.len() <= 4096;
-    if fits { Ok(()) } else { Err(Reason::BadGroupProfile) }
+    let is_valid = profile.avatar.len() <= 1024 && profile.extra.len() <= 4096;
+    if is_valid { Ok(()) } else { Err(Reason::BadGroupProfile) }
 }
 
-/// Whether a group's profile is within its lengths and shows a name.
-pub fn good_profile(profile: &GroupProfile) -> Result<(), Reason> {
-    name::tidy(&profile.name, NAME_CHARS_MAX).ok_or(Reason::BadGroupName)?;
-    let fits = profile.introduction.chars().count() <= 1024
+/// Checks the lengths, and that the name is visible.
+pub fn check_group_profile(profile: &GroupProfile) -> Result<(), Reason> {
+    name::normalize(&profile.name, NAME_CHARS_MAX).ok_or(Reason::BadGroupName)?;
+    let is_valid = profile.introduction.chars().count() <= 1024
         && profile.announcement.chars().count() <= 4096
         && profile.avatar.len() <= 1024
         && profile.extra.len() <= 4096;
-    if fits { Ok(()) } else { Err(Reason::BadGroupProfile) }
+    if is_valid { Ok(()) } else { Err(Reason::BadGroupProfile) }
 }
 
-/// Somebody before a living group.
-struct Scene<'a> {
+/// What every decision about an existing group needs.
+struct GroupContext<'a> {
     rules: &'a GroupRules,
     facts: &'a GroupFacts,
     group: &'a Group,
@@ -163,36 +161,36 @@ struct Scene<'a> {
     now: Millis,
 }
 
-impl Scene<'_> {
+impl GroupContext<'_> {
     fn role(&self) -> Result<Role, Reason> {
-        Belonging::new(self.facts.members.get(self.by), self.facts.was_in).member()?;
+        MembershipStatus::new(self.facts.members.get(self.by), self.facts.was_member).member()?;
         Ok(self.group.role(self.by))
     }
 
-    /// Nothing happens.
-    fn nothing(&self) -> Decision {
-        Decision {
+    /// A decision that changes nothing.
+    fn unchanged(&self) -> GroupDecision {
+        GroupDecision {
             group: self.group.clone(),
             joined: Vec::new(),
             left: Vec::new(),
             mutes: Vec::new(),
-            changed: Vec::new(),
-            asked: Vec::new(),
-            settled: Vec::new(),
+            changed_members: Vec::new(),
+            new_requests: Vec::new(),
+            closed_requests: Vec::new(),
             changes: Vec::new(),
         }
     }
 
-    /// The group itself changes, and everybody is told.
-    fn with(&self, change: ChangeKind, act: impl FnOnce(&mut Group)) -> Decision {
-        let mut decision = self.nothing();
-        act(&mut decision.group);
+    /// A decision that changes the group and publishes the change.
+    fn with_change(&self, change: ChangeKind, edit: impl FnOnce(&mut Group)) -> GroupDecision {
+        let mut decision = self.unchanged();
+        edit(&mut decision.group);
         decision.changes.push(change);
         decision
     }
 
-    /// Somebody else who is in the group and whom `role` may deal with.
-    fn target(&self, role: Role, user: &UserId) -> Result<&GroupMember, Reason> {
+    /// Another member, over whom `role` has power.
+    fn require_target(&self, role: Role, user: &UserId) -> Result<&GroupMember, Reason> {
         if user == self.by {
             return Err(Reason::TargetIsSelf);
         }

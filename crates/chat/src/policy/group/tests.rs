@@ -1,9 +1,9 @@
-//! The rules of groups as tables.
+//! The rules of groups, as tables of cases.
 
 use super::*;
 use crate::ids::{ClientMsgId, Seq};
-use crate::membership::{Ended, GroupChange, History, JoinCode, MemberProfileChange};
-use crate::model::{Content, Edge};
+use crate::membership::{GroupChange, GroupEnd, HistoryPolicy, JoinCode, MemberProfileChange};
+use crate::model::{Content, WindowEnd};
 
 const NOW: Millis = Millis(1_000_000);
 
@@ -35,8 +35,8 @@ fn facts() -> GroupFacts {
         creator: user("olga"),
         owner: user("olga"),
         admins: vec![user("ada"), user("abe")],
-        joining: Joining::Open,
-        history: History::Joined,
+        joining: JoinPolicy::Open,
+        history: HistoryPolicy::Joined,
         is_muted: false,
         members: 5,
         requests: 0,
@@ -50,7 +50,7 @@ fn facts() -> GroupFacts {
     GroupFacts {
         group: Some(group),
         members: names.map(|name| (user(name), member(name))).into(),
-        was_in: false,
+        was_member: false,
         requests: std::collections::BTreeMap::new(),
         mutes: std::collections::BTreeMap::new(),
         code_is_taken: false,
@@ -65,19 +65,19 @@ fn with(change: impl FnOnce(&mut Group)) -> GroupFacts {
     facts
 }
 
-fn decided(facts: &GroupFacts, by: &str, act: &GroupAct) -> Result<Decision, Reason> {
+fn decided(facts: &GroupFacts, by: &str, act: &GroupAction) -> Result<GroupDecision, Reason> {
     let rules = GroupRules { members_max: 7, admins_max: 2, ..GroupRules::default() };
     decide(&rules, facts, &id(), &user(by), act, NOW)
 }
 
-fn check(facts: &GroupFacts, by: &str, act: &GroupAct, expect: Result<usize, Reason>) {
+fn check(facts: &GroupFacts, by: &str, act: &GroupAction, expect: Result<usize, Reason>) {
     let decision = decided(facts, by, act).map(|decision| decision.changes.len());
     assert_eq!(decision, expect, "{by} {act:?}");
 }
 
 #[test]
 fn who_kicks_whom() {
-    let kick = |who: &str| GroupAct::Kick(user(who));
+    let kick = |who: &str| GroupAction::Kick(user(who));
     for (by, whom, expect) in [
         ("olga", "ada", Ok(1)),
         ("olga", "max", Ok(1)),
@@ -91,7 +91,7 @@ fn who_kicks_whom() {
         ("zoe", "max", Err(Reason::NotGroupMember)),
     ] {
         check(&facts(), by, &kick(whom), expect);
-        check(&facts(), by, &GroupAct::Mute(user(whom), Millis(u64::MAX)), expect);
+        check(&facts(), by, &GroupAction::Mute(user(whom), Millis(u64::MAX)), expect);
     }
 }
 
@@ -99,58 +99,58 @@ fn who_kicks_whom() {
 fn only_the_owner_gives_roles_the_group_and_its_end() {
     for by in ["ada", "max"] {
         for act in [
-            GroupAct::SetRole(user("mia"), Role::Admin),
-            GroupAct::Transfer(user("mia")),
-            GroupAct::Dissolve,
-            GroupAct::Dismiss,
+            GroupAction::SetRole(user("mia"), Role::Admin),
+            GroupAction::Transfer(user("mia")),
+            GroupAction::Dissolve,
+            GroupAction::Dismiss,
         ] {
             check(&facts(), by, &act, Err(Reason::NotGroupOwner));
         }
     }
-    check(&facts(), "olga", &GroupAct::SetRole(user("ada"), Role::Member), Ok(1));
-    check(&facts(), "olga", &GroupAct::SetRole(user("ada"), Role::Admin), Ok(0));
+    check(&facts(), "olga", &GroupAction::SetRole(user("ada"), Role::Member), Ok(1));
+    check(&facts(), "olga", &GroupAction::SetRole(user("ada"), Role::Admin), Ok(0));
     check(
         &facts(),
         "olga",
-        &GroupAct::SetRole(user("max"), Role::Owner),
+        &GroupAction::SetRole(user("max"), Role::Owner),
         Err(Reason::InvalidParam),
     );
-    let third = GroupAct::SetRole(user("max"), Role::Admin);
+    let third = GroupAction::SetRole(user("max"), Role::Admin);
     check(&facts(), "olga", &third, Err(Reason::TooManyAdmins));
 }
 
 #[test]
 fn the_old_owner_becomes_a_member_and_an_owner_does_not_leave() {
-    let decision = decided(&facts(), "olga", &GroupAct::Transfer(user("ada"))).unwrap();
+    let decision = decided(&facts(), "olga", &GroupAction::Transfer(user("ada"))).unwrap();
     assert_eq!(decision.group.role(&user("ada")), Role::Owner);
     assert_eq!(decision.group.role(&user("olga")), Role::Member);
-    check(&facts(), "olga", &GroupAct::Leave, Err(Reason::OwnerMustTransfer));
-    check(&facts(), "ada", &GroupAct::Leave, Ok(1));
-    let left = decided(&facts(), "ada", &GroupAct::Leave).unwrap();
+    check(&facts(), "olga", &GroupAction::Leave, Err(Reason::OwnerMustTransfer));
+    check(&facts(), "ada", &GroupAction::Leave, Ok(1));
+    let left = decided(&facts(), "ada", &GroupAction::Leave).unwrap();
     assert_eq!((left.group.members, left.group.admins), (4, vec![user("abe")]));
-    let edge = Edge { seq: Seq(10), change_seq: Seq(6), at: NOW };
+    let edge = WindowEnd { seq: Seq(10), change_seq: Seq(6), at: NOW };
     assert_eq!(left.left, [(user("ada"), edge)]);
 }
 
 #[test]
 fn who_comes_in_and_what_they_see() {
-    let join = GroupAct::Join { message: String::new(), inviter: None };
+    let join = GroupAction::Join { message: String::new(), inviter: None };
     check(&facts(), "zoe", &join, Ok(1));
     check(&facts(), "max", &join, Err(Reason::AlreadyMember));
     let full = with(|group| group.members = 7);
     check(&full, "zoe", &join, Err(Reason::GroupFull));
-    let closed = with(|group| group.joining = Joining::Invite);
+    let closed = with(|group| group.joining = JoinPolicy::Invite);
     check(&closed, "zoe", &join, Err(Reason::JoinNotAllowed));
     let window = |facts: &GroupFacts| decided(facts, "zoe", &join).unwrap().joined[0].1;
     assert_eq!((window(&facts()).min, window(&facts()).change_min), (Seq(11), Seq(6)));
-    let all = with(|group| group.history = History::All);
+    let all = with(|group| group.history = HistoryPolicy::All);
     assert_eq!((window(&all).min, window(&all).change_min), (Seq(1), Seq(1)));
 }
 
 #[test]
 fn who_brought_somebody_is_believed_of_members() {
     let brought_by = |inviter: &str| {
-        let join = GroupAct::Join { message: String::new(), inviter: Some(user(inviter)) };
+        let join = GroupAction::Join { message: String::new(), inviter: Some(user(inviter)) };
         decided(&facts(), "zoe", &join).unwrap().joined[0].0.inviter.clone()
     };
     assert_eq!(brought_by("max"), Some(user("max")));
@@ -159,13 +159,13 @@ fn who_brought_somebody_is_believed_of_members() {
 
 #[test]
 fn an_invitation_skips_who_is_in() {
-    let invite = |names: &[&str]| GroupAct::Invite(names.iter().copied().map(user).collect());
+    let invite = |names: &[&str]| GroupAction::Invite(names.iter().copied().map(user).collect());
     let decision = decided(&facts(), "max", &invite(&["mia", "zoe", "zoe", "yan"])).unwrap();
     let come: Vec<_> = decision.joined.iter().map(|(member, _)| member.user.as_str()).collect();
     assert_eq!((come, decision.group.members), (vec!["zoe", "yan"], 7));
     check(&facts(), "max", &invite(&["mia"]), Ok(0));
     check(&facts(), "max", &invite(&["x1", "x2", "x3"]), Err(Reason::GroupFull));
-    for joining in [Joining::Approval, Joining::Invite] {
+    for joining in [JoinPolicy::Approval, JoinPolicy::Invite] {
         let closed = with(|group| group.joining = joining);
         check(&closed, "max", &invite(&["zoe"]), Err(Reason::NotGroupAdmin));
         check(&closed, "ada", &invite(&["zoe"]), Ok(1));
@@ -174,35 +174,35 @@ fn an_invitation_skips_who_is_in() {
 
 #[test]
 fn a_wish_waits_until_it_is_answered() {
-    let mut facts = with(|group| group.joining = Joining::Approval);
-    let ask = GroupAct::Join { message: "please".into(), inviter: None };
+    let mut facts = with(|group| group.joining = JoinPolicy::Approval);
+    let ask = GroupAction::Join { message: "please".into(), inviter: None };
     let decision = decided(&facts, "zoe", &ask).unwrap();
     assert!(decision.joined.is_empty() && decision.changes.is_empty());
-    assert_eq!((decision.asked.len(), decision.group.requests), (1, 1));
-    let answer = |accept| GroupAct::Answer { user: user("zoe"), accept };
+    assert_eq!((decision.new_requests.len(), decision.group.requests), (1, 1));
+    let answer = |accept| GroupAction::AnswerRequest { user: user("zoe"), accept };
     check(&facts, "ada", &answer(true), Err(Reason::JoinRequestNotFound));
-    facts.requests.insert(user("zoe"), decision.asked[0].clone());
+    facts.requests.insert(user("zoe"), decision.new_requests[0].clone());
     facts.group.as_mut().unwrap().requests = 1;
     check(&facts, "max", &answer(true), Err(Reason::NotGroupAdmin));
     let accepted = decided(&facts, "ada", &answer(true)).unwrap();
     assert_eq!((accepted.joined.len(), accepted.group.requests), (1, 0));
-    assert_eq!(accepted.settled, [user("zoe")]);
+    assert_eq!(accepted.closed_requests, [user("zoe")]);
     let rejected = decided(&facts, "ada", &answer(false)).unwrap();
     assert!(rejected.joined.is_empty() && rejected.changes.is_empty());
-    assert_eq!((rejected.settled, rejected.group.requests), (vec![user("zoe")], 0));
-    let long = GroupAct::Join { message: "x".repeat(257), inviter: None };
+    assert_eq!((rejected.closed_requests, rejected.group.requests), (vec![user("zoe")], 0));
+    let long = GroupAction::Join { message: "x".repeat(257), inviter: None };
     check(&facts, "yan", &long, Err(Reason::BodyTooLong));
 }
 
 #[test]
 fn a_new_group_has_its_creator_and_enough_people() {
     let new = |members: &[&str], least| {
-        GroupAct::Create(NewGroup {
+        GroupAction::Create(NewGroup {
             profile: GroupProfile { name: "New".into(), ..GroupProfile::default() },
-            joining: Joining::Open,
-            history: History::Joined,
+            joining: JoinPolicy::Open,
+            history: HistoryPolicy::Joined,
             members: members.iter().copied().map(user).collect(),
-            least,
+            members_min: least,
             code: JoinCode::random([2; 8]),
         })
     };
@@ -216,21 +216,22 @@ fn a_new_group_has_its_creator_and_enough_people() {
 
 #[test]
 fn nothing_is_done_to_a_group_that_ended() {
-    let edge = Edge { seq: Seq(10), change_seq: Seq(5), at: NOW };
-    let ended = with(|group| group.ended = Some(Ended { is_dismissed: false, edge }));
+    let edge = WindowEnd { seq: Seq(10), change_seq: Seq(5), at: NOW };
+    let ended =
+        with(|group| group.ended = Some(GroupEnd { is_dismissed: false, window_end: edge }));
     for act in [
-        GroupAct::Join { message: String::new(), inviter: None },
-        GroupAct::Leave,
-        GroupAct::Kick(user("max")),
-        GroupAct::Dissolve,
-        GroupAct::MuteAll(true),
+        GroupAction::Join { message: String::new(), inviter: None },
+        GroupAction::Leave,
+        GroupAction::Kick(user("max")),
+        GroupAction::Dissolve,
+        GroupAction::MuteAll(true),
     ] {
         check(&ended, "olga", &act, Err(Reason::GroupDissolved));
     }
     check(
         &GroupFacts { group: None, ..facts() },
         "olga",
-        &GroupAct::Leave,
+        &GroupAction::Leave,
         Err(Reason::GroupNotFound),
     );
 }
@@ -238,7 +239,7 @@ fn nothing_is_done_to_a_group_that_ended() {
 #[test]
 fn names_have_a_length_and_codes_a_cooldown() {
     let name = |name: &str| {
-        GroupAct::Update(GroupChange { name: Some(name.into()), ..GroupChange::default() })
+        GroupAction::Update(GroupChange { name: Some(name.into()), ..GroupChange::default() })
     };
     check(&facts(), "ada", &name("New"), Ok(1));
     check(&facts(), "ada", &name("Group"), Ok(0));
@@ -246,7 +247,7 @@ fn names_have_a_length_and_codes_a_cooldown() {
     for bad in ["", "  ", "a\nb", "\u{200b}\u{2060}", "\u{202e}\u{3164}", &"x".repeat(129)] {
         check(&facts(), "ada", &name(bad), Err(Reason::BadGroupName));
     }
-    let code = GroupAct::ResetCode(JoinCode::random([3; 8]));
+    let code = GroupAction::ResetCode(JoinCode::random([3; 8]));
     check(&facts(), "ada", &code, Err(Reason::CooldownNotReached));
 }
 
@@ -254,26 +255,26 @@ fn names_have_a_length_and_codes_a_cooldown() {
 fn a_mute_outlasts_leaving_and_an_owner_speaks() {
     let mut facts = facts();
     facts.members.get_mut(&user("max")).unwrap().muted_until = NOW.plus(9);
-    let left = decided(&facts, "max", &GroupAct::Leave).unwrap();
+    let left = decided(&facts, "max", &GroupAction::Leave).unwrap();
     assert_eq!(left.mutes, [(user("max"), NOW.plus(9))]);
     facts.members.remove(&user("max"));
     facts.mutes.insert(user("max"), NOW.plus(9));
-    let back =
-        decided(&facts, "max", &GroupAct::Join { message: String::new(), inviter: None }).unwrap();
+    let back = decided(&facts, "max", &GroupAction::Join { message: String::new(), inviter: None })
+        .unwrap();
     assert_eq!(back.joined[0].0.muted_until, NOW.plus(9));
 }
 
 #[test]
 fn a_member_is_seen_as_they_like() {
     let set = |nickname: &str, extra: &str| {
-        GroupAct::SetProfile(MemberProfileChange {
+        GroupAction::SetProfile(MemberProfileChange {
             nickname: Some(nickname.into()),
             extra: Some(extra.into()),
             ..MemberProfileChange::default()
         })
     };
     let decision = decided(&facts(), "max", &set("Maximilian", "{}")).unwrap();
-    assert_eq!(decision.changed[0].profile.nickname, "Maximilian");
+    assert_eq!(decision.changed_members[0].profile.nickname, "Maximilian");
     assert_eq!((decision.changes.len(), &decision.group), (1, facts().group.as_ref().unwrap()));
     check(&facts(), "max", &set("", ""), Ok(0));
     check(&facts(), "max", &set(&"é".repeat(128), ""), Ok(1));
@@ -297,15 +298,15 @@ fn who_may_speak() {
             origin: None,
             marks_read: true,
         };
-        let sender = Belonging::new(facts.members.get(&user(by)), facts.was_in);
+        let sender = MembershipStatus::new(facts.members.get(&user(by)), facts.was_member);
         may_speak(facts.group.as_ref(), sender, &draft)
     };
     assert_eq!(speak(&facts(), "max", false), Ok(()));
     assert_eq!(speak(&facts(), "zoe", false), Err(Reason::NotGroupMember));
-    let left = GroupFacts { was_in: true, ..facts() };
+    let left = GroupFacts { was_member: true, ..facts() };
     assert_eq!(speak(&left, "zoe", false), Err(Reason::MemberNotActive));
-    check(&left, "zoe", &GroupAct::Leave, Err(Reason::MemberNotActive));
-    check(&left, "zoe", &GroupAct::Join { message: String::new(), inviter: None }, Ok(1));
+    check(&left, "zoe", &GroupAction::Leave, Err(Reason::MemberNotActive));
+    check(&left, "zoe", &GroupAction::Join { message: String::new(), inviter: None }, Ok(1));
     assert_eq!(speak(&facts(), "max", true), Err(Reason::NotGroupAdmin));
     assert_eq!(speak(&facts(), "ada", true), Ok(()));
     let muted = with(|group| group.is_muted = true);

@@ -1,9 +1,9 @@
-//! Who somebody is, and whether they are there.
+//! Accounts, sign-ins and the heartbeat.
 
 use prost::Message;
 use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::typed::Text;
+use crate::text_or_number::TextOrNumber;
 
 /// `auth.register`.
 #[derive(Clone, PartialEq, Message, Serialize, Deserialize)]
@@ -47,9 +47,9 @@ pub struct LoginRequest {
     pub device_type: String,
 }
 
-/// A device is named or numbered, and in JSON a number may be one.
+/// JSON clients send `device_type` as a string or as a number.
 fn text_or_number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
-    Text::deserialize(deserializer).map(|text| text.0.into_owned())
+    TextOrNumber::deserialize(deserializer).map(|text| text.0.into_owned())
 }
 
 /// The answer to `auth.login`.
@@ -122,7 +122,7 @@ pub struct KickedPush {
     pub code: i32,
 }
 
-/// `user.updated`: somebody has a new name or picture.
+/// `user.updated`: a user changed nickname or avatar.
 #[derive(Clone, PartialEq, Message, Serialize, Deserialize)]
 #[serde(default)]
 pub struct UserUpdatedPush {

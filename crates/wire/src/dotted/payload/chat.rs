@@ -1,4 +1,4 @@
-//! What people say to each other, and what becomes of it.
+//! Messages, receipts and conversations.
 
 use std::collections::BTreeMap;
 
@@ -178,7 +178,7 @@ pub struct SyncConversationsResponse {
     pub has_more: bool,
 }
 
-/// A line of the list of conversations.
+/// An entry of the conversation list.
 #[derive(Clone, PartialEq, Message, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Conversation {
@@ -220,6 +220,8 @@ pub struct Conversation {
     pub is_muted: bool,
     #[prost(int32, tag = "28")]
     pub last_status: i32,
+    #[prost(int64, tag = "29")]
+    pub last_recall_at: i64,
 }
 
 /// `chat.delete_conversation`, `chat.hide_conversation` and `chat.typing`.
@@ -250,7 +252,7 @@ pub struct NotifyPush {
     pub is_important: bool,
 }
 
-/// `chat.recall`: a message was taken back.
+/// `chat.recall`: a message was recalled.
 #[derive(Clone, PartialEq, Message, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RecallPush {
@@ -272,7 +274,7 @@ pub struct RecallPush {
     pub conversation_id: String,
 }
 
-/// `chat.read_receipt`: somebody has read up to there.
+/// `chat.read_receipt`: a user has read up to this message.
 #[derive(Clone, PartialEq, Message, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ReadReceiptPush {
@@ -292,7 +294,7 @@ pub struct ReadReceiptPush {
     pub timestamp: i64,
 }
 
-/// `chat.typing`: somebody is writing.
+/// `chat.typing`: a user is writing.
 #[derive(Clone, PartialEq, Message, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TypingPush {

@@ -1,4 +1,4 @@
-//! Groups and who is in them.
+//! Groups and their members.
 
 use prost::Message;
 use serde::{Deserialize, Serialize};
@@ -100,7 +100,6 @@ pub struct SetMemberRoleRequest {
     pub role: i32,
 }
 
-/// A group.
 #[derive(Clone, PartialEq, Message, Serialize, Deserialize)]
 #[serde(default)]
 pub struct GroupInfo {
@@ -153,7 +152,6 @@ pub struct MembersRequest {
     pub page_size: i32,
 }
 
-/// Somebody in a group.
 #[derive(Clone, PartialEq, Message, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Member {
@@ -177,7 +175,7 @@ pub struct MembersResponse {
     pub total: i32,
 }
 
-/// Something happened to a group or to those in it: `group.joined`, `group.left` …
+/// A change of a group or of its members: `group.joined`, `group.left` …
 #[derive(Clone, PartialEq, Message, Serialize, Deserialize)]
 #[serde(default)]
 pub struct GroupPush {
@@ -232,7 +230,7 @@ pub struct GroupPush {
     pub member_extra: Option<String>,
 }
 
-/// `group.join_request`: somebody wants in.
+/// `group.join_request`: a user asks to join.
 #[derive(Clone, PartialEq, Message, Serialize, Deserialize)]
 #[serde(default)]
 pub struct JoinRequestPush {
@@ -248,7 +246,7 @@ pub struct JoinRequestPush {
     pub timestamp: i64,
 }
 
-/// `group.join_decision`: somebody was let in, or not.
+/// `group.join_decision`: a request to join was accepted or rejected.
 #[derive(Clone, PartialEq, Message, Serialize, Deserialize)]
 #[serde(default)]
 pub struct JoinDecisionPush {

@@ -1,7 +1,5 @@
-//! What is inside the envelopes. Each payload is one struct for both forms: serde for JSON, prost
-//! for protobuf. `crates/wire/proto/dotted.proto` explains every field; a test holds the two to
-//! each other. Fields above 19 are additions to the dialect.
-#![allow(missing_docs, reason = "the fields are explained in the .proto file")]
+//! The payloads. Each is one struct for both forms: serde for JSON, prost for protobuf.
+//! `crates/wire/proto/dotted.proto` explains every field; a test compares the two. Fields above 19 are additions to the dialect.
 
 mod auth;
 mod chat;
@@ -52,13 +50,13 @@ pub struct ServerMessage {
     pub message: String,
 }
 
-/// Nothing to say but that it is done.
+/// The answer to a command without data.
 #[derive(Clone, PartialEq, Message, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Empty {}
 
-/// A request was refused whose answer has no place for an error. Its only field has a number that
-/// no answer uses for anything else, so it can be read as any of them.
+/// The refusal of a command whose answer has no field for an error. No answer uses tag 100 for anything else, so
+/// clients can read this as any of them.
 #[derive(Clone, PartialEq, Message, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Refusal {

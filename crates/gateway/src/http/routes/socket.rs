@@ -1,0 +1,122 @@
+//! The WebSocket upgrade.
+
+use std::sync::Arc;
+
+use axum::Extension;
+use axum::extract::{Query, State, WebSocketUpgrade};
+use axum::http::{HeaderMap, Uri, header};
+use axum::response::Response;
+use nexo_chat::model::Caller;
+use nexo_chat::{Reason, auth};
+use nexo_wire::numbered::{self, Handshake};
+use tokio::sync::OwnedSemaphorePermit;
+
+use crate::gateway::Gateway;
+use crate::http::response::RequestContext;
+use crate::socket::serve::{UpgradeAuth, serve};
+
+/// Read buffer of a socket: a few frames. Small buffers measured faster, and they are most of the memory of an idle
+/// socket.
+const READ_BYTES: usize = 2 * 1024;
+/// Frames are collected up to this many bytes before a write, unless nothing more is queued.
+const WRITE_BYTES: usize = 4 * 1024;
+
+/// The numbered dialect names its caller in the query; the others send a first frame instead.
+fn query_handshake(uri: &Uri) -> Result<Option<Handshake>, Reason> {
+    let Ok(Query(query)) = Query::<numbered::HandshakeQuery>::try_from_uri(uri) else {
+        return Err(Reason::InvalidParam);
+    };
+    query.handshake()
+}
+
+/// Checks that token, sender and device match.
+async fn authenticate(gateway: &Gateway, handshake: &Handshake) -> Result<Caller, Reason> {
+    let caller = auth::authenticate(&gateway.chat, &handshake.token).await;
+    let caller = caller.map_err(|error| error.reason())?;
+    if !caller.user.as_str().eq_ignore_ascii_case(&handshake.send_id) {
+        return Err(Reason::ReauthUidMismatch);
+    }
+    if handshake.platform.is_some_and(|platform| caller.platform != platform) {
+        return Err(Reason::InvalidToken);
+    }
+    Ok(caller)
+}
+
+pub(in crate::http) async fn upgrade(
+    State(gateway): State<Arc<Gateway>>,
+    context: RequestContext,
+    uri: Uri,
+    headers: HeaderMap,
+    Extension(permit): Extension<Arc<OwnedSemaphorePermit>>,
+    upgrade: Result<WebSocketUpgrade, axum::extract::ws::rejection::WebSocketUpgradeRejection>,
+) -> Response {
+    if !is_origin_allowed(&headers, &gateway.options.allowed_origins) {
+        return context.refuse(Reason::OriginNotAllowed);
+    }
+    if gateway.is_draining() {
+        return context.refuse(Reason::ShuttingDown);
+    }
+    let Ok(upgrade) = upgrade else { return context.refuse(Reason::InvalidParam) };
+    let upgrade_auth = match query_handshake(&uri) {
+        Err(reason) => return context.refuse(reason),
+        Ok(None) => UpgradeAuth::Missing(context.client_ip),
+        Ok(Some(handshake)) => match (authenticate(&gateway, &handshake).await, handshake.answer) {
+            (Ok(caller), answer) => {
+                UpgradeAuth::Authenticated(caller, handshake.dialect, answer.unwrap_or_default())
+            }
+            (Err(reason), Some(answer)) => UpgradeAuth::Refused(reason, handshake.dialect, answer),
+            (Err(reason), None) => return context.refuse(reason),
+        },
+    };
+    upgrade
+        .read_buffer_size(READ_BYTES)
+        .write_buffer_size(WRITE_BYTES)
+        .max_message_size(gateway.options.frame_bytes_max)
+        .max_frame_size(gateway.options.frame_bytes_max)
+        .on_upgrade(move |socket| {
+            let served = serve(gateway, socket, upgrade_auth);
+            async move {
+                served.await;
+                drop(permit);
+            }
+        })
+}
+
+/// A browser sends the origin of the page: it must be this server or one of `allowed_origins`. Other clients send none.
+fn is_origin_allowed(headers: &HeaderMap, allowed: &[String]) -> bool {
+    let Some(origin) = headers.get(header::ORIGIN) else { return true };
+    let Ok(origin) = origin.to_str() else { return false };
+    if allowed.iter().any(|one| one.eq_ignore_ascii_case(origin)) {
+        return true;
+    }
+    let host = headers.get(header::HOST).and_then(|host| host.to_str().ok());
+    let page = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"));
+    matches!((page, host), (Some(page), Some(host)) if page.eq_ignore_ascii_case(host))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(origin: Option<&str>, expect: bool) {
+        let mut headers = HeaderMap::new();
+        headers.insert(header::HOST, "chat.example.com:8080".parse().unwrap());
+        if let Some(origin) = origin {
+            headers.insert(header::ORIGIN, origin.parse().unwrap());
+        }
+        let allowed = ["https://app.example.com".to_owned()];
+        assert_eq!(is_origin_allowed(&headers, &allowed), expect, "{origin:?}");
+    }
+
+    #[test]
+    fn only_our_own_and_allowed_pages_may_open_a_socket() {
+        check(None, true);
+        check(Some("http://chat.example.com:8080"), true);
+        check(Some("https://chat.example.com:8080"), true);
+        check(Some("https://app.example.com"), true);
+        check(Some("https://app.example.com.evil.com"), false);
+        check(Some("http://chat.example.com"), false);
+        check(Some("null"), false);
+        check(Some("https://evil.com"), false);
+    }
+}

@@ -1,0 +1,77 @@
+//! Serves one upgraded socket: handshake, registration, session, close.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use axum::extract::ws::WebSocket;
+use nexo_chat::Reason;
+use nexo_chat::model::Caller;
+use nexo_wire::dialect::{Dialect, Echo};
+
+use crate::gateway::{Gateway, SessionCount};
+use crate::meters::Meters;
+use crate::socket::close::SocketClose;
+use crate::socket::guard::ConnectionGuard;
+use crate::socket::handshake::{self, AuthenticatedSocket};
+use crate::socket::session::Session;
+
+/// What the HTTP upgrade said about the client of a socket.
+pub(crate) enum UpgradeAuth {
+    /// Nothing: the client authenticates by its first frames.
+    Missing(IpAddr),
+    /// It was authenticated; the echo goes into the welcome frame.
+    Authenticated(Caller, Dialect, Echo),
+    /// It was refused, and asked to be told so by a frame.
+    Refused(Reason, Dialect, Echo),
+}
+
+/// Serves one upgraded socket until it closes.
+///
+/// The parts that run once are boxed: an idle socket's future is as large as its largest part.
+pub(crate) fn serve(
+    gateway: Arc<Gateway>,
+    socket: WebSocket,
+    auth: UpgradeAuth,
+) -> impl Future<Output = ()> + Send {
+    let opening = Box::pin(open(gateway, socket, auth));
+    async move {
+        let Some((mut session, guard, count)) = opening.await else { return };
+        let close = session.run().await;
+        Meters::count_session_end(close.label);
+        drop(guard); // no more events, and its device slot is free while the close is sent
+        Box::pin(session.finish(close)).await;
+        drop(count);
+    }
+}
+
+/// Authenticates and registers a socket, or tells the client why it is refused.
+async fn open(
+    gateway: Arc<Gateway>,
+    mut socket: WebSocket,
+    auth: UpgradeAuth,
+) -> Option<(Box<Session>, ConnectionGuard, SessionCount)> {
+    let count = gateway.count_session();
+    let authenticated = match auth {
+        UpgradeAuth::Missing(from) => handshake::authenticate(&gateway, &mut socket, from).await,
+        UpgradeAuth::Authenticated(caller, dialect, echo) => {
+            let now = gateway.chat.clock.now();
+            let welcome = dialect.welcome(&caller, &gateway.limits, &echo, now);
+            Ok(AuthenticatedSocket { caller, dialect, welcome })
+        }
+        UpgradeAuth::Refused(reason, dialect, echo) => {
+            Err(SocketClose::auth_fail(dialect, reason, &echo, gateway.chat.clock.now()))
+        }
+    };
+    let guard = match authenticated {
+        Ok(authenticated) => ConnectionGuard::register(&gateway, authenticated).await,
+        Err(close) => Err(close),
+    };
+    match guard {
+        Ok(guard) => Some((Box::new(Session::new(gateway, &guard, socket)), guard, count)),
+        Err(close) => {
+            Meters::count_session_end(close.label);
+            close.send(&mut socket).await;
+            None
+        }
+    }
+}
