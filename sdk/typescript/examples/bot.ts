@@ -1,4 +1,4 @@
-// An echo bot: says everything back, in private and, if it is spoken to, in groups.
+// An echo bot: answers private messages, and group messages that mention it or reply to it.
 // BOT_USER=echo BOT_PASSWORD=… node dist/examples/bot.js https://chat.example.com
 import { Client, type Message, Refused } from "nexo-sdk";
 import { FileStore } from "nexo-sdk/file";
@@ -10,15 +10,15 @@ const { BOT_USER: user = "echo", BOT_PASSWORD: password = "" } = process.env;
 const bot = new Client({
   url,
   webSocket: WebSocket,
-  store: new FileStore(`${user}.store`), // a restart goes on with what was not sent
+  store: new FileStore(`${user}.store`), // keeps the sign-in and unsent messages across restarts
   platform: 0,
 });
 
 bot.on("state", (state) => console.log(state));
 bot.on("problem", (error) => console.error(error.message));
 bot.on("message", (message: Message) => {
-  if (message.mine || message.revoked || message.state === "preview") return;
-  const isForUs = message.conversationId.startsWith("si_") || message.important;
+  if (message.isMine || message.isRecalled || message.state === "preview") return;
+  const isForUs = message.conversationId.startsWith("si_") || message.isImportant;
   if (isForUs) bot.send(message.conversationId, message.body, { replyTo: message.serverMsgId });
   bot.markRead(message.conversationId, message.seq);
 });

@@ -1,4 +1,4 @@
-// One person for sdk/scenarios: hears commands on stdin and answers on stdout, a line of JSON each.
+// One user for sdk/scenarios: reads commands from stdin and writes answers to stdout, one JSON object per line.
 import { createInterface } from "node:readline";
 import { parseArgs } from "node:util";
 
@@ -27,24 +27,24 @@ const client = new Client({
   timing: JSON.parse(given.timing ?? "{}") as Partial<Timing>,
 });
 
-const say = (line: object) => process.stdout.write(JSON.stringify(line) + "\n");
+const print = (answer: object) => process.stdout.write(JSON.stringify(answer) + "\n");
 const target = ({ to, groupId }: Where): Target =>
   groupId === undefined ? { to: to as string } : { groupId };
 const pause = (ms: number) => new Promise((later) => setTimeout(later, ms));
 
-// What the app is told: each message once, in order.
-const told = new Map<string, number>();
+// Checks the `message` events: each message once, in order.
+const emitted = new Map<string, number>();
 let twice = 0;
 let disordered = 0;
 let sent = 0;
 
-function hear(message: Message): void {
-  if (told.has(message.clientMsgId)) twice += 1;
-  told.set(message.clientMsgId, message.seq);
+function check(message: Message): void {
+  if (emitted.has(message.clientMsgId)) twice += 1;
+  emitted.set(message.clientMsgId, message.seq);
   if (message.seq === 0) return;
-  const last = told.get(message.conversationId) ?? 0;
+  const last = emitted.get(message.conversationId) ?? 0;
   if (message.seq <= last) disordered += 1;
-  told.set(message.conversationId, message.seq);
+  emitted.set(message.conversationId, message.seq);
 }
 
 async function send(many: number, everyMs: number, where: Where): Promise<void> {
@@ -55,28 +55,28 @@ async function send(many: number, everyMs: number, where: Where): Promise<void> 
   }
 }
 
-/** A process that was killed goes on counting where it was. */
-function countAgain(): void {
+/** A restarted process continues the numbers of the killed one. */
+function resumeCount(): void {
   const numbers = client
     .conversations()
     .flatMap(({ id }) => client.messages(id))
-    .filter(({ mine, body }) => mine && body !== "")
+    .filter(({ isMine, body }) => isMine && body !== "")
     .map(({ body }) => Number(body.split("-").at(-1)) + 1);
   sent = Math.max(sent, ...numbers);
 }
 
 async function recall(body: string): Promise<void> {
   const all = client.conversations().flatMap(({ id }) => client.messages(id));
-  const message = all.find((one) => one.mine && one.body === body) as Message;
+  const message = all.find((one) => one.isMine && one.body === body) as Message;
   await client.recall((await client.saved(message)).serverMsgId);
 }
 
 function count() {
-  const lines = client.conversations().map(({ id, lastSeq, unread }) => {
+  const counts = client.conversations().map(({ id, lastSeq, unread }) => {
     const unsent = client.messages(id).filter(({ seq }) => seq === 0).length;
     return [id, { last: lastSeq, unread, unsent }];
   });
-  return { say: "count", conversations: Object.fromEntries(lines) };
+  return { say: "count", conversations: Object.fromEntries(counts) };
 }
 
 async function report() {
@@ -86,12 +86,12 @@ async function report() {
     const list = client.messages(id);
     const messages = list
       .filter(({ seq }) => seq > 0)
-      .map(({ serverMsgId, seq, from, body, revoked, state }) => ({
+      .map(({ serverMsgId, seq, from, body, isRecalled, state }) => ({
         id: serverMsgId,
         seq,
         from,
         body,
-        revoked,
+        isRecalled,
         state,
       }));
     const unread = client.conversation(id)?.unread;
@@ -100,7 +100,7 @@ async function report() {
   return { say: "report", twice, disordered, conversations };
 }
 
-async function obey(command: Command): Promise<void> {
+async function run(command: Command): Promise<void> {
   switch (command.do) {
     case "send":
       return void send(command.count, command.everyMs, command);
@@ -108,11 +108,11 @@ async function obey(command: Command): Promise<void> {
       return client.markRead(target(command));
     case "recall":
       await recall(command.body);
-      return void say({ say: "done" });
+      return void print({ say: "done" });
     case "count":
-      return void say(count());
+      return void print(count());
     case "report":
-      return void say(await report());
+      return void print(await report());
     case "connect":
       return client.connect();
     case "disconnect":
@@ -122,11 +122,11 @@ async function obey(command: Command): Promise<void> {
   }
 }
 
-client.on("message", hear);
-client.on("removed", ({ clientMsgId }) => told.delete(clientMsgId)); // and may come as a message
+client.on("message", check);
+client.on("removed", ({ clientMsgId }) => emitted.delete(clientMsgId)); // it may come again as a message
 client.on("state", ({ name }) => {
-  if (name === "online") countAgain();
-  say({ say: "state", name });
+  if (name === "online") resumeCount();
+  print({ say: "state", name });
 });
 client.on("problem", (error) => console.error(`${given.user}: ${error.message}`));
 
@@ -135,7 +135,7 @@ if (!(await client.resume())) await client.login(given.user as string, given.pas
 // One after the other, so that answers come in order.
 let before = Promise.resolve();
 createInterface({ input: process.stdin }).on("line", (line) => {
-  before = before.then(() => obey(JSON.parse(line) as Command)).catch((error) => {
+  before = before.then(() => run(JSON.parse(line) as Command)).catch((error) => {
     console.error(`${given.user}: ${line}: ${error}`);
     process.exit(1);
   });

@@ -1,32 +1,32 @@
-import type { Held } from "./held.js";
+import type { MessageWindow } from "./messageWindow.js";
 import type { Message } from "./types.js";
 
 /**
- * Everything to show, in order: what has a place, then what has none yet. A refused message gets no
- * place any more, so it stays where it was said: what comes later stands after it.
+ * All messages in display order: those with a seq, then those without. A refused message never gets a seq, so
+ * it stays where it was sent: later messages are shown after it.
  */
-export function arrange(held: Held, unplaced: readonly Message[]): Message[] {
-  const isKnown = (message: Message) => message.state === "refused" && message.after !== undefined;
-  const refused = unplaced.filter((message) => isKnown(message) && message.after! < held.last);
-  if (refused.length === 0) return [...held.all, ...unplaced];
+export function arrange(messages: MessageWindow, unsequenced: readonly Message[]): Message[] {
+  const hasAnchor = (message: Message) => message.state === "refused" && message.after !== undefined;
+  const refused = unsequenced.filter((message) => hasAnchor(message) && message.after! < messages.last);
+  if (refused.length === 0) return [...messages.all, ...unsequenced];
   const all: Message[] = [];
-  let next = held.first;
+  let next = messages.first;
   for (const message of refused.sort((a, b) => a.after! - b.after!)) {
-    // Said before the oldest message here: it comes with the older ones.
-    if (message.after! < held.first - 1) continue;
-    while (next <= message.after!) all.push(held.at(next++)!);
+    // It belongs before the oldest message on this device, so it is shown when that part is loaded.
+    if (message.after! < messages.first - 1) continue;
+    while (next <= message.after!) all.push(messages.at(next++)!);
     all.push(message);
   }
-  while (next <= held.last) all.push(held.at(next++)!);
-  const kept = new Set(refused);
-  return [...all, ...unplaced.filter((message) => !kept.has(message))];
+  while (next <= messages.last) all.push(messages.at(next++)!);
+  const placed = new Set(refused);
+  return [...all, ...unsequenced.filter((message) => !placed.has(message))];
 }
 
-/** The message that a list shows of a conversation: a refused one only until something comes after it. */
-export function latest(held: Held, previews: readonly Message[], outgoing: readonly Message[]): Message | undefined {
-  const isBehind = ({ state, after = held.last }: Message) => state === "refused" && after < held.last;
+/** The last message for the list: a refused one only until a newer message exists. */
+export function latest(messages: MessageWindow, previews: readonly Message[], outgoing: readonly Message[]): Message | undefined {
+  const isBehind = ({ state, after = messages.last }: Message) => state === "refused" && after < messages.last;
   const sent = outgoing.filter((message) => !isBehind(message));
-  // Whatever is on its way comes after what was refused.
-  const onItsWay = sent.filter((message) => message.state !== "refused");
-  return onItsWay.at(-1) ?? previews.at(-1) ?? sent.at(-1) ?? held.all.at(-1);
+  // Messages in flight are newer than refused ones.
+  const inFlight = sent.filter((message) => message.state !== "refused");
+  return inFlight.at(-1) ?? previews.at(-1) ?? sent.at(-1) ?? messages.all.at(-1);
 }

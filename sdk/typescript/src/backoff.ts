@@ -7,7 +7,7 @@ export interface BackoffTimes {
   maxMs: number;
 }
 
-/** Waits that grow, each somewhere between nothing and its bound, so that many clients spread out. */
+/** Exponential backoff with full jitter, so that many clients spread out. */
 export class Backoff {
   private tries = 0;
 
@@ -16,7 +16,7 @@ export class Backoff {
     private readonly times: BackoffTimes,
   ) {}
 
-  /** How long to wait now; `leastMs` if somebody told us. */
+  /** The next wait; at least `leastMs`. */
   next(leastMs = 0): number {
     const bound = Math.min(this.times.maxMs, this.times.baseMs * 2 ** Math.min(this.tries, 30));
     this.tries += 1;
@@ -28,17 +28,17 @@ export class Backoff {
   }
 }
 
-/** What a close code asks for. */
+/** What to do after a close code. */
 export type AfterClose = "reconnect" | "refresh" | "giveUp";
 
-/** 41xx: refresh the token first. 44xx: do not come back. Anything else: come back with backoff. */
+/** 41xx: refresh the token first. 44xx: do not reconnect. Anything else: reconnect with backoff. */
 export function afterClose(code: number): AfterClose {
   if (code >= 4100 && code < 4200) return "refresh";
   if (code >= 4400 && code < 4500) return "giveUp";
   return "reconnect";
 }
 
-/** Whoever was too fast stays away for at least this long. */
+/** The minimum wait after a close for exceeding a limit. */
 export function leastWaitMs(code: number): number {
   return code === 4029 || code === 4030 ? 1000 : 0;
 }

@@ -1,11 +1,13 @@
 /**
- * HTTP names its fields in snake_case, the SDK in camelCase. Only the fields of an object itself are
- * renamed: what is inside them, such as `extra`, belongs to the app.
+ * HTTP uses snake_case, the SDK camelCase. Only the fields of the object itself are renamed: nested data such
+ * as `extra` belongs to the app.
  */
 export function toCamel<Value extends object>(wire: object): Value {
-  return rename(wire, (name) =>
-    name.replace(/_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase()),
-  ) as Value;
+  return rename(wire, camelName) as Value;
+}
+
+export function camelName(name: string): string {
+  return name.replace(/_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase());
 }
 
 export function toSnake(given: object): Record<string, unknown> {

@@ -1,7 +1,7 @@
 import { toCamel, toSnake } from "./casing.js";
 import { type Clock, wallClock } from "./clock.js";
 import { codes, type Reason } from "./codes.js";
-import { Desk } from "./desk.js";
+import { AccountState } from "./accountState.js";
 import { Emitter, type Off } from "./events.js";
 import { Groups } from "./groups.js";
 import { Http, type Reply, type RequestBody } from "./http.js";
@@ -12,14 +12,14 @@ import { KnownPeople, type NewUser, People, type User } from "./people.js";
 import { Refused } from "./refusal.js";
 import { sameArray, Subscribers } from "./snapshot.js";
 import type { SocketClass } from "./socket.js";
-import { defaultStore, ForgivingStore, type Store } from "./storage.js";
+import { defaultStore, BestEffortStore, type Store } from "./storage.js";
 import { defaultTiming, type Timing } from "./timing.js";
 import { type Grant, SignIn } from "./tokens.js";
 import {
   addressOf,
   type Change,
   type Content,
-  type ConversationLine,
+  type ConversationSummary,
   conversationOf,
   type Events,
   type Message,
@@ -29,13 +29,13 @@ import {
   type Target,
 } from "./types.js";
 
-const KEEP = 5_000;
+const KEEP_DEFAULT = 5_000;
 const NO_SOCKET =
   "there is no WebSocket here: in Node before version 22 install `ws` and give its class, " +
   "`new Client({ url, webSocket: WebSocket })`";
-const NONE: readonly never[] = Object.freeze([]);
+const EMPTY: readonly never[] = Object.freeze([]);
 
-/** A person's way to the server: one per person and device. */
+/** A signed-in connection to the server: one per user and device. */
 export class Client {
   readonly groups: Groups;
   readonly people: People;
@@ -48,14 +48,14 @@ export class Client {
   private readonly link: Link;
   private readonly keep: number;
   private readonly platform: number;
-  private desk: Desk | undefined;
-  private now: State = { name: "offline" };
-  private unwatch: Off | undefined;
-  private listed: readonly ConversationLine[] = NONE;
+  private account: AccountState | undefined;
+  private currentState: State = { name: "offline" };
+  private stopWatchingPage: Off | undefined;
+  private lastList: readonly ConversationSummary[] = EMPTY;
   private readonly subscribers = new Subscribers();
   private readonly knownPeople = new KnownPeople(() => this.subscribers.notify());
-  /** Those who wait for a message to be saved, and how to tell them that nobody sends it now. */
-  private readonly waiting = new Set<(reason: Reason) => void>();
+  /** Pending calls of `saved`, rejected when the sign-in ends. */
+  private readonly savedWaiters = new Set<(reason: Reason) => void>();
 
   constructor(options: ClientOptions) {
     const url = options.url.replace(/\/+$/, "");
@@ -64,104 +64,105 @@ export class Client {
     }
     this.clock = options.clock ?? wallClock;
     this.timing = { ...defaultTiming, ...options.timing };
-    this.keep = options.keep ?? KEEP;
+    this.keep = options.keep ?? KEEP_DEFAULT;
     this.platform = options.platform ?? 5;
     const problem = (error: Error) => this.events.emit("problem", error);
-    this.store = new ForgivingStore(options.store ?? defaultStore(), problem);
+    this.store = new BestEffortStore(options.store ?? defaultStore(), problem);
     const { httpTimeoutMs, refreshTimeoutMs } = this.timing;
     const refresh = (refresh_token: string) =>
-      this.http.postOpenly<Grant>("/auth/refresh", { refresh_token }, refreshTimeoutMs);
+      this.http.postWithoutToken<Grant>("/auth/refresh", { refresh_token }, refreshTimeoutMs);
     this.signIn = new SignIn(this.clock, this.store, refresh);
     const fetch = options.fetch ?? globalThis.fetch.bind(globalThis);
     this.http = new Http(url, fetch, this.clock, httpTimeoutMs, this.signIn);
-    this.groups = new Groups(this.http, (group) => this.desk?.learnGroup(group));
+    this.groups = new Groups(this.http, (group) => this.account?.applyGroup(group));
     this.people = new People(this.http, this.knownPeople);
-    this.link = this.linkTo(url, options.webSocket);
+    this.link = this.createLink(url, options.webSocket);
     this.signIn.onRenewed = (token) => void this.link.send({ type: "REAUTH", token });
-    this.signIn.onEnded = (reason) => this.ended(reason);
-    this.events.on("person", (person) => this.knownPeople.hear(person));
+    this.signIn.onEnded = (reason) => this.onSessionEnded(reason);
+    this.events.on("person", (person) => this.knownPeople.update(person));
     for (const name of ["state", "message", "update", "removed", "conversation"] as const) {
       this.events.on(name, () => this.subscribers.notify());
     }
   }
 
-  on<Name extends keyof Events>(name: Name, hear: (event: Events[Name]) => void): Off {
-    return this.events.on(name, hear);
+  on<Name extends keyof Events>(name: Name, listener: (event: Events[Name]) => void): Off {
+    return this.events.on(name, listener);
   }
 
   /**
-   * Calls after anything changed that `state`, `conversations`, `conversation`, `messages` or `people.known`
-   * read; once for all that changed at the same moment. A function of its own, so it can be passed on:
+   * Calls `listener` after a change to anything that `state`, `conversations`, `conversation`, `messages` or
+   * `people.known` return; once for all changes of one moment. It is bound, so it can be passed on:
    * `useSyncExternalStore(client.subscribe, () => client.messages(target))`.
    */
   readonly subscribe = (listener: () => void): Off => this.subscribers.add(listener);
 
   get state(): State {
-    return this.now;
+    return this.currentState;
   }
 
-  /** Who is signed in. */
+  /** The id of the signed-in user. */
   get me(): string | undefined {
     return this.signIn.userId;
   }
 
-  /** Makes an account; signing in is another step. */
+  /** Creates an account. It does not sign in. */
   async register(user: NewUser): Promise<User> {
-    return toCamel(await this.http.postOpenly<object>("/user/register", toSnake(user)));
+    return toCamel(await this.http.postWithoutToken<object>("/user/register", toSnake(user)));
   }
 
   /** Signs in and connects. */
   async login(userId: string, password: string): Promise<void> {
     const body = { user_id: userId, password, platform_id: this.platform };
-    const grant = await this.http.postOpenly<Grant>("/auth/login", body);
-    this.leave();
+    const grant = await this.http.postWithoutToken<Grant>("/auth/login", body);
+    this.closeAccount();
     await this.signIn.take(grant);
-    await this.enter();
+    await this.openAccount();
   }
 
-  /** Goes on with the sign-in of an earlier run and connects; false if there is none. */
+  /** Resumes the stored sign-in of an earlier run and connects; false if there is none. */
   async resume(): Promise<boolean> {
-    if (this.desk !== undefined && this.me !== undefined) return true;
-    this.leave(); // of a sign-in that has ended
+    if (this.account !== undefined && this.me !== undefined) return true;
+    this.closeAccount(); // of a sign-in that has ended
     if (!(await this.signIn.resume())) return false;
-    await this.enter();
+    await this.openAccount();
     return true;
   }
 
-  /** Ends the sign-in, here and on the server, and forgets what was not sent. */
+  /** Signs out, here and on the server, and deletes unsent messages. */
   async logout(): Promise<void> {
     const me = this.me;
-    const told = me === undefined ? undefined : this.http.post("/auth/logout");
-    await told?.catch(() => {}); // a server that cannot be reached does not keep us signed in
-    this.leave({ name: "signedOut", reason: "logout" });
+    const request = me === undefined ? undefined : this.http.post("/auth/logout");
+    await request?.catch(() => {}); // sign out here even if the server cannot be reached
+    this.closeAccount({ name: "signedOut", reason: "logout" });
     this.signIn.end();
-    await this.signIn.forgotten(); // whoever loads the page again finds nobody signed in
+    await this.signIn.whenDeleted(); // a reload must not find the sign-in in the store
     for (const [key] of await this.store.list(`outbox/${me}/`)) await this.store.delete(key);
+    await this.store.delete(`joins/${me}`);
   }
 
-  /** Every sign-in ends, this one too. */
+  /** Ends every sign-in of this user, this one too. */
   async changePassword(oldPassword: string, newPassword: string): Promise<void> {
     const body = { old_password: oldPassword, new_password: newPassword };
     await this.http.post("/user/change_password", body);
   }
 
-  /** Sets a password with a code from the operator, which works once. Every sign-in ends. */
+  /** Sets a new password with a one-time code from the operator. Ends every sign-in of this user. */
   async resetPassword(userId: string, code: string, newPassword: string): Promise<void> {
     const body = { user_id: userId, code, new_password: newPassword };
-    await this.http.postOpenly("/user/reset_password", body);
+    await this.http.postWithoutToken("/user/reset_password", body);
   }
 
   /**
-   * The access token, refreshed if it has expired: for what speaks to the server without this client.
-   * It lives for minutes, so ask for it each time.
+   * The access token, refreshed if it has expired, for requests made without this client. It is valid for
+   * minutes, so call this each time.
    */
   token(): Promise<string> {
     return this.signIn.token();
   }
 
   /**
-   * Asks for anything the SDK has no method for, with the token if somebody is signed in. The names are those
-   * of docs/http.md, and the answer is the whole envelope. For GET and DELETE `body` becomes the query.
+   * Sends a request the SDK has no method for, with the token if signed in. Names are those of docs/http.md;
+   * the result is the whole envelope. For GET and DELETE the fields of `body` become the query.
    */
   request<Data = unknown>(method: string, path: string, body?: RequestBody): Promise<Reply<Data>> {
     return this.http.request<Data>(method, path, body, this.me !== undefined);
@@ -169,95 +170,98 @@ export class Client {
 
   /** Connects again after `disconnect`. */
   connect(): void {
-    if (this.desk === undefined || this.me === undefined) throw nobody();
+    if (this.account === undefined || this.me === undefined) throw notSignedIn();
     this.link.start();
   }
 
-  /** Ends the connection; what is said meanwhile waits. */
+  /** Closes the connection; messages sent meanwhile wait in the outbox. */
   disconnect(): void {
     this.link.stop({ name: "offline" });
   }
 
   /**
-   * Resolves when the client is connected and knows the conversations. `login` and `resume` do not wait for that,
-   * since an app can show what it has meanwhile. Rejects if the sign-in ends first.
+   * Resolves when the client is connected and has loaded the conversations. `login` and `resume` do not wait
+   * for that, so that an app can show stored data meanwhile. Rejects if the sign-in ends first.
    */
   ready(): Promise<void> {
     return new Promise((resolve, reject) => {
-      const look = (state: State) => {
-        const isOver = this.desk === undefined || state.name === "kicked" || state.name === "signedOut";
+      const check = (state: State) => {
+        const isOver = this.account === undefined || state.name === "kicked" || state.name === "signedOut";
         if (state.name !== "online" && !isOver) return;
         off();
         if (!isOver) return resolve();
-        const told = state.name === "signedOut" ? state.reason : state.name;
-        reject(told in codes ? new Refused(told as Reason) : nobody());
+        const reason = state.name === "signedOut" ? state.reason : state.name;
+        reject(reason in codes ? new Refused(reason as Reason) : notSignedIn());
       };
-      const off = this.on("state", (state) => queueMicrotask(() => look(state)));
-      look(this.now);
+      const off = this.on("state", (state) => queueMicrotask(() => check(state)));
+      check(this.currentState);
     });
   }
 
-  /** Compares with the server now: somebody looks, or the network is back. */
+  /** Compares with the server now: call it when the app becomes visible or the network is back. */
   refresh(): void {
-    this.link.hurry();
-    this.desk?.sync.askHeads();
+    this.link.retryNow();
+    this.account?.sync.scheduleHeads();
   }
 
   /**
-   * Asks the server whether it is there: true once anything is heard, false if the connection ends before,
-   * or if there is none. It has no time limit: how long is too long, the app knows.
+   * Pings the server: true with the next frame, false if there is no connection or it ends first. There is no
+   * timeout; the app decides how long is too long.
    */
   ping(): Promise<boolean> {
     return this.link.ping();
   }
 
-  /** Gives up a connection on which nobody answers, and makes a new one. */
+  /** Drops a connection on which the server does not answer and opens a new one. */
   reconnect(): void {
     this.link.reconnect();
   }
 
-  /** Lets go of everything, for good. */
+  /** Closes the client for good. */
   close(): void {
-    this.leave({ name: "offline" });
+    this.closeAccount({ name: "offline" });
     this.signIn.stop();
   }
 
   /**
-   * The list: pinned ones first, then the latest; what has ended or was hidden is not in it. The same
-   * array until it changes.
+   * The list: pinned conversations first, then the latest; without ended and hidden ones. The same array
+   * until it changes.
    */
-  conversations(): readonly ConversationLine[] {
-    const all = [...(this.desk?.inbox.conversations.values() ?? [])];
-    const lines = all.filter((one) => one.isListed).map((one) => one.line());
-    const rank = (line: ConversationLine) => Number(line.pinned);
-    lines.sort((a, b) => rank(b) - rank(a) || b.updatedAt - a.updatedAt);
-    this.listed = sameArray(this.listed, lines);
-    return this.listed;
+  conversations(): readonly ConversationSummary[] {
+    const all = [...(this.account?.inbox.conversations.values() ?? [])];
+    const summaries = all.filter((one) => one.isListed).map((one) => one.summary());
+    const rank = (summary: ConversationSummary) => Number(summary.isPinned);
+    summaries.sort((a, b) => rank(b) - rank(a) || b.updatedAt - a.updatedAt);
+    this.lastList = sameArray(this.lastList, summaries);
+    return this.lastList;
   }
 
-  /** One line of the list. The same object until it changes. */
-  conversation(target: Target): ConversationLine | undefined {
-    return this.desk?.find(target)?.line();
+  /** The summary of one conversation. The same object until it changes. */
+  conversation(target: Target): ConversationSummary | undefined {
+    return this.account?.find(target)?.summary();
   }
 
   /**
-   * The messages that are on this device, in order, and those without a place at the end. The same array
-   * until one comes, goes or changes; and each message the same object until it changes.
+   * The messages on this device in order, those without a seq at the end. The same array until one is added,
+   * removed or changed, and each message the same object until it changes.
    */
   messages(target: Target): readonly Message[] {
-    return this.desk?.find(target)?.list() ?? NONE;
+    return this.account?.find(target)?.list() ?? EMPTY;
   }
 
-  /** Says something. It is on its way until it is saved or refused, whatever happens between. */
+  /**
+   * Sends a message. It stays in the outbox until the server saves or refuses it, across connections and
+   * restarts.
+   */
   send(target: Target, content: string | Content, options: SendOptions = {}): Message {
-    return this.open().send(target, typeof content === "string" ? { body: content } : content, options);
+    return this.requireAccount().send(target, typeof content === "string" ? { body: content } : content, options);
   }
 
-  /** Resolves when a message that was sent is saved; rejects if it is refused, or the sign-in is left. */
+  /** Resolves when a sent message is saved; rejects if it is refused or the sign-in ends. */
   saved(message: Message): Promise<Message> {
     return new Promise((resolve, reject) => {
-      const look = (now: Message) => {
-        if (now.clientMsgId !== message.clientMsgId || !now.mine) return;
+      const check = (now: Message) => {
+        if (now.clientMsgId !== message.clientMsgId || !now.isMine) return;
         if (now.state === "refused") return giveUp(now.reason as Reason);
         if (now.seq === 0) return;
         done();
@@ -267,65 +271,65 @@ export class Client {
         done();
         reject(new Refused(reason));
       };
-      const off = this.on("update", look);
+      const off = this.on("update", check);
       const done = () => {
         off();
-        this.waiting.delete(giveUp);
+        this.savedWaiters.delete(giveUp);
       };
-      this.waiting.add(giveUp);
+      this.savedWaiters.add(giveUp);
       const known = this.messages(message.conversationId);
-      look(known.find((one) => one.mine && one.clientMsgId === message.clientMsgId) ?? message);
+      check(known.find((one) => one.isMine && one.clientMsgId === message.clientMsgId) ?? message);
       if (this.me === undefined) giveUp("missing_token");
     });
   }
 
-  /** Tries a refused message again. */
+  /** Sends a refused message again. */
   retry(clientMsgId: string): void {
-    this.open().retry(clientMsgId);
+    this.requireAccount().retry(clientMsgId);
   }
 
-  /** Forgets a refused message. */
+  /** Deletes a refused message. */
   discard(clientMsgId: string): void {
-    this.open().discard(clientMsgId);
+    this.requireAccount().discard(clientMsgId);
   }
 
-  /** You have read up to this place, or everything that is here. */
+  /** Marks everything up to `seq` as read, or everything on this device. */
   markRead(target: Target, seq?: number): void {
-    this.open().markRead(target, seq);
+    this.requireAccount().markRead(target, seq);
   }
 
-  /** Brings older messages; none if there are none. */
+  /** Loads older messages; empty if there are none. */
   loadOlder(target: Target, limit = 50): Promise<Message[]> {
-    return this.open().loadOlder(target, limit);
+    return this.requireAccount().loadOlder(target, limit);
   }
 
   /**
-   * Brings the name, the picture and the number of members of a conversation that is not in the list; for those
-   * in the list they come by themselves. Call it when somebody looks at one that has ended or was hidden.
+   * Loads the name, the avatar and the member count of a conversation that is not in the list; those in the
+   * list load by themselves. Call it when the user opens an ended or hidden conversation.
    */
   async loadName(target: Target): Promise<void> {
-    const desk = this.open();
-    const conversation = desk.find(target);
-    if (conversation?.hasBegun) await desk.sync.learnName(conversation);
+    const account = this.requireAccount();
+    const conversation = account.find(target);
+    if (conversation?.hasBegun) await account.sync.loadInfo(conversation);
   }
 
   /**
-   * What happened in a conversation: the last changes, or those before `before` (a `changeSeq`), oldest
-   * first. Fewer than `limit` if it begins there. New ones come as `change` events.
+   * The latest changes of a conversation, or those before the `changeSeq` `before`, oldest first. Fewer than
+   * `limit` at its beginning. New ones come as `change` events.
    */
   async changes(target: Target, before?: number, limit = 100): Promise<Change[]> {
-    const desk = this.open();
-    const conversation = desk.find(target);
-    return conversation === undefined ? [] : desk.sync.changesBefore(conversation, before, limit);
+    const account = this.requireAccount();
+    const conversation = account.find(target);
+    return conversation === undefined ? [] : account.sync.changesBefore(conversation, before, limit);
   }
 
-  /** Takes a message back, for everybody. */
+  /** Recalls a message for all members. */
   async recall(serverMsgId: string): Promise<void> {
     await this.http.post("/msg/recall", { server_msg_id: serverMsgId });
-    this.desk?.recalled(serverMsgId);
+    this.account?.recallAnywhere(serverMsgId);
   }
 
-  /** Who has read a message. */
+  /** The members of the conversation and whether each has read the message. */
   async readers(serverMsgId: string): Promise<Array<{ userId: string; hasRead: boolean }>> {
     const readers: Array<{ userId: string; hasRead: boolean }> = [];
     let cursor: string | undefined;
@@ -341,92 +345,98 @@ export class Client {
   }
 
   /**
-   * Asks how far everybody in a group has read, and lets `state` and `readBy` of your messages follow; from
-   * then on receipts keep them. Call it when somebody looks, and again when the line was away.
+   * Loads the read cursors of the members of a group and updates `state` and `readBy` of your messages;
+   * receipts keep them current from then on. Call it when the user opens the group, and again after a lost
+   * connection.
    */
   async loadReads(target: Target): Promise<void> {
-    const desk = this.open();
-    const conversation = desk.find(target);
+    const account = this.requireAccount();
+    const conversation = account.find(target);
     if (conversation === undefined || !("groupId" in conversation.address)) return;
     const members = await this.groups.readState(conversation.address.groupId);
     if (members === undefined) return;
-    conversation.reads?.learn(members);
-    desk.inbox.recount(conversation);
+    conversation.reads?.load(members);
+    account.inbox.recount(conversation);
   }
 
-  /** You are writing. Call it at every key; the others hear of it now and then. */
+  /** Reports that the user is typing. Call it at every key; it is sent at most once per `typingEveryMs`. */
   typing(target: Target): void {
-    const desk = this.open();
-    const { me, typing } = desk;
+    const account = this.requireAccount();
+    const { me, typing } = account;
     const conversationId = conversationOf(me, target);
-    if (desk.find(target)?.hasBegun !== true) return; // before the first message nobody may be told
-    if (this.now.name !== "online" || !typing.mayTell(conversationId)) return;
+    if (account.find(target)?.hasBegun !== true) return; // the server refuses it before the first message
+    if (this.currentState.name !== "online" || !typing.recordSendIfDue(conversationId)) return;
     this.link.send({ type: "TYPING", ...addressOf(me, conversationId) });
   }
 
-  async pin(target: Target, pinned: boolean): Promise<void> {
-    await this.open().choose(target, { is_pinned: pinned });
+  /** Pins a conversation to the top of the list, or unpins it. A private one needs no message for it. */
+  async pin(target: Target, isPinned: boolean): Promise<void> {
+    await this.requireAccount().updateSettings(target, { is_pinned: isPinned });
   }
 
+  /**
+   * Sets how you are notified of a conversation. A private one needs no message for it: a user can be blocked
+   * before they write. Then `conversation()` has the setting, and the list nothing.
+   */
   async receive(target: Target, receive: Receive): Promise<void> {
     const option = ["normal", "silent", "blocked"].indexOf(receive);
-    await this.open().choose(target, { recv_msg_opt: option });
+    await this.requireAccount().updateSettings(target, { recv_msg_opt: option });
   }
 
-  /** Takes a conversation out of the list until something is said in it, or puts it back. */
-  async hide(target: Target, hidden = true): Promise<void> {
-    await this.open().hide(target, hidden);
+  /** Hides a conversation from the list until its next message, or shows it again. */
+  async hide(target: Target, isHidden = true): Promise<void> {
+    await this.requireAccount().hide(target, isHidden);
   }
 
-  private linkTo(url: string, given: SocketClass | undefined): Link {
+  private createLink(url: string, given: SocketClass | undefined): Link {
     const make = given ?? (globalThis.WebSocket as unknown as SocketClass | undefined);
     if (make === undefined) throw new Error(NO_SOCKET);
     const socketUrl = url.replace(/^http/, "ws") + "/ws";
     return new Link(socketUrl, make, this.signIn, this.clock, this.timing, {
-      prepare: async () => this.desk?.prepare(),
-      online: (limits) => this.desk?.online(limits),
-      offline: () => this.desk?.offline(),
-      frame: (frame) => this.desk?.hear(frame),
+      prepare: async () => this.account?.prepare(),
+      online: (limits) => this.account?.online(limits),
+      offline: () => this.account?.offline(),
+      frame: (frame) => this.account?.dispatch(frame),
       state: (state) => {
-        this.now = state;
+        this.currentState = state;
         this.events.emit("state", state);
       },
     });
   }
 
-  private async enter(): Promise<void> {
+  private async openAccount(): Promise<void> {
     const { clock, timing, store, http, link, keep, events } = this;
     const me = this.me as string;
-    this.desk = new Desk(me, events, clock, timing, store, http, link, keep);
-    this.unwatch ??= watchPage(() => this.refresh());
+    this.account = new AccountState(me, events, clock, timing, store, http, link, keep);
+    this.stopWatchingPage ??= watchPage(() => this.refresh());
     this.link.start();
-    await this.desk.loaded;
+    await this.account.loaded;
   }
 
-  private leave(state?: State): void {
-    this.unwatch?.();
-    this.unwatch = undefined;
-    if (this.desk === undefined) return;
+  private closeAccount(state?: State): void {
+    this.stopWatchingPage?.();
+    this.stopWatchingPage = undefined;
+    if (this.account === undefined) return;
     this.link.stop(state ?? { name: "offline" });
-    this.desk.typing.end();
-    this.desk = undefined;
+    this.account.typing.end();
+    this.account = undefined;
     this.knownPeople.clear();
-    for (const giveUp of [...this.waiting]) giveUp("missing_token");
+    for (const giveUp of [...this.savedWaiters]) giveUp("missing_token");
   }
 
-  private ended(reason: Reason): void {
+  private onSessionEnded(reason: Reason): void {
     const state: State =
       reason === "kicked" ? { name: "kicked" } : { name: "signedOut", reason };
     this.link.stop(state);
-    for (const giveUp of [...this.waiting]) giveUp(reason);
+    for (const giveUp of [...this.savedWaiters]) giveUp(reason);
   }
 
-  private open(): Desk {
-    if (this.desk === undefined) throw nobody();
-    return this.desk;
+  private requireAccount(): AccountState {
+    if (this.account === undefined) throw notSignedIn();
+    return this.account;
   }
 }
 
-function nobody(): Refused {
-  return new Refused("missing_token", "nobody is signed in: call `login` or `resume` first");
+function notSignedIn(): Refused {
+  return new Refused("missing_token", "not signed in: call `login` or `resume` first");
 }

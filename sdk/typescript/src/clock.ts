@@ -1,17 +1,17 @@
-/** Calls a timer off. */
+/** Cancels a timer. */
 export type Cancel = () => void;
 
-/** Time and chance, so that tests own both. */
+/** Time and randomness, so that tests control both. */
 export interface Clock {
   /** Milliseconds since 1970. */
   now(): number;
   /** From 0 up to 1, never 1. */
   random(): number;
-  /** Calls once, later. */
+  /** Calls once after this long. */
   after(ms: number, call: () => void): Cancel;
 }
 
-/** The clock on the wall. */
+/** The real clock. */
 export const wallClock: Clock = {
   now: () => Date.now(),
   random: () => Math.random(),

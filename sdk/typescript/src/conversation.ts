@@ -1,17 +1,17 @@
 import { arrange, latest } from "./arrange.js";
-import { GroupReads, type Progress } from "./reads.js";
-import { Held } from "./held.js";
-import { Prefix } from "./prefix.js";
+import { GroupReads, type MessageProgress } from "./reads.js";
+import { MessageWindow } from "./messageWindow.js";
+import { Contiguous } from "./contiguous.js";
 import { haveSameItems, sameObject } from "./snapshot.js";
 import {
   addressOf,
   type Change,
-  type ConversationLine,
+  type ConversationSummary,
   type Message,
   type Receive,
 } from "./types.js";
 
-/** A head as HTTP tells it. */
+/** A head of a conversation, as HTTP returns it. */
 export interface Head {
   conversation_id: string;
   min_seq: number;
@@ -27,197 +27,203 @@ export interface Head {
   is_pinned: boolean;
   recv_msg_opt: 0 | 1 | 2;
   updated_at: number;
+  /** When the user joined; absent in a private conversation. */
+  joined_at?: number;
 }
 
 const RECEIVE = ["normal", "silent", "blocked"] as const;
 
-/** One conversation as this device knows it. Pure state: it asks nobody and tells nobody. */
+/** The state of one conversation on this device. Pure state without I/O or events. */
 export class Conversation {
   readonly address: { to: string } | { groupId: string };
-  held = new Held(0);
-  /** What has arrived, and what is said to exist. */
-  readonly arrived = new Prefix<Message>(0);
-  readonly changes = new Prefix<Change>(0);
-  /** Whether it is known where the run of messages starts; until then nothing is a hole. */
+  messages = new MessageWindow(0);
+  /** Messages that have arrived, and up to which seq they exist; the same for changes. */
+  readonly arrived = new Contiguous<Message>(0);
+  readonly changes = new Contiguous<Change>(0);
+  /** Whether the start of the message window is set; until then a missing seq is no gap. */
   hasBegun = false;
-  /** The first place we may see. */
-  min = 1;
+  /** The first seq the user may see. */
+  minSeq = 1;
   name = "";
   avatar = "";
   memberCount: number | undefined;
-  pinned = false;
+  isPinned = false;
   receive: Receive = "normal";
-  active = true;
-  /** Its group was dissolved or dismissed. */
-  ended = false;
-  /** Out of the list until there is a message after this one. */
+  isActive = true;
+  /** The group was dissolved or dismissed. */
+  isEnded = false;
+  /** Whether the server has told its settings: a private conversation has them before its first message. */
+  hasSettings = false;
+  /** Hidden from the list until there is a message after this seq. */
   hiddenSeq: number | undefined;
   updatedAt = 0;
-  /** Ours on their way, and others' without a place. */
+  /** Own messages in the outbox, and previews of others; neither has a seq. */
   readonly outgoing = new Map<string, Message>();
   readonly previews = new Map<string, Message>();
-  /** What had been delivered when this device came: history, no news. */
-  oldUpTo = 0;
-  /** Whether its name is known. */
+  /** Messages up to this seq were delivered before this device signed in: history, no events. */
+  historyUpTo = 0;
+  /** Whether name, avatar and member count are loaded. */
   hasInfo = false;
-  /** What was told the server, so that it is told once. */
+  /** Cursors the server has, so that each ACK is sent once. */
   ackedDelivered = 0;
   ackedRead = 0;
-  /** We have read this far for certain, or probably: by an answer from another device of ours. */
-  private sureRead = 0;
+  /** Our read cursor, confirmed; and assumed, because another device of ours sent a message. */
+  private confirmedReadSeq = 0;
   private assumedRead = 0;
   private headMax = 0;
-  /** Of a group: how far each member has come. */
+  /** In a group: the cursors of the members. */
   readonly reads: GroupReads | undefined;
   private peerDelivered = 0;
   private peerRead = 0;
-  /** Taken back before they arrived here. */
+  /** Ids of messages recalled before they arrived. */
   private readonly recalled = new Set<string>();
-  /** What was read last, and what it was made of. */
-  private listed: { held: Held; version: number; unplaced: Message[]; all: readonly Message[] } | undefined;
-  private lined: ConversationLine | undefined;
+  /** The last result of `list` and what it was made of, and the last summary: returned again while unchanged. */
+  private lastList: { messages: MessageWindow; version: number; unsequenced: Message[]; all: readonly Message[] } | undefined;
+  private lastSummary: ConversationSummary | undefined;
 
   constructor(
     readonly id: string,
     private readonly me: string,
-    /** About so many messages stay on this device. */
+    /** About this many messages stay in memory. */
     public keep = Number.POSITIVE_INFINITY,
   ) {
     this.address = addressOf(me, id);
     if ("groupId" in this.address) this.reads = new GroupReads(me);
   }
 
-  /** The run of messages starts after this place. */
+  /** Sets the start of the message window: after this seq. */
   begin(after: number, changeSeq: number): Message[] {
     if (this.hasBegun) return [];
     this.hasBegun = true;
-    this.held = new Held(after);
-    this.held.readTo(Math.max(this.sureRead, this.assumedRead));
+    this.messages = new MessageWindow(after);
+    this.messages.readTo(Math.max(this.confirmedReadSeq, this.assumedRead));
     this.changes.skipTo(changeSeq);
-    // What others said may have been taken back before the changes we shall hear of: pulled anew.
-    if (changeSeq > 0) this.arrived.forgetEarly((message) => message.mine);
-    return this.hold(this.arrived.skipTo(after));
+    // Buffered messages of others may have been recalled by a change before `changeSeq`, so they are pulled
+    // again.
+    if (changeSeq > 0) this.arrived.retainBuffered((message) => message.isMine);
+    return this.appendAll(this.arrived.skipTo(after));
   }
 
-  /** Takes a message and returns those that are now in order, itself or more. */
-  take(given: Message): Message[] {
+  /** Adds a message and returns those that are now contiguous. */
+  addMessage(given: Message): Message[] {
     let message = given;
     this.previews.delete(message.serverMsgId);
-    if (message.mine) {
+    if (message.isMine) {
       this.outgoing.delete(message.clientMsgId);
       message = { ...message, ...this.progressAt(message.seq) };
     }
-    if (this.recalled.delete(message.serverMsgId)) message = { ...message, ...TAKEN_BACK };
-    // A push says whether it speaks to us; of a pulled answer we find out.
-    const isAnswer = message.replyTo !== undefined && this.held.find(message.replyTo)?.mine;
-    if (isAnswer && !message.mine) message = { ...message, important: true };
+    if (this.recalled.delete(message.serverMsgId)) message = { ...message, ...RECALLED_FIELDS };
+    // A push says whether it is important; for a pulled reply it is derived here.
+    const isAnswer = message.replyTo !== undefined && this.messages.find(message.replyTo)?.isMine;
+    if (isAnswer && !message.isMine) message = { ...message, isImportant: true };
     if (!this.hasBegun && message.seq === 1) this.begin(0, 0);
     const ready = this.arrived.add(message.seq, message);
-    return this.hasBegun ? this.hold(ready) : [];
+    return this.hasBegun ? this.appendAll(ready) : [];
   }
 
-  /** Older ones, in order, up to the oldest that is held. */
-  takeOlder(older: Message[]): Message[] {
+  /** Prepends older messages, which end before the oldest one here. */
+  prependOlder(older: Message[]): Message[] {
     const fresh = older.map((message) => ({
       ...message,
-      ...(this.recalled.has(message.serverMsgId) ? TAKEN_BACK : {}),
-      ...(message.mine ? this.progressAt(message.seq) : {}),
+      ...(this.recalled.has(message.serverMsgId) ? RECALLED_FIELDS : {}),
+      ...(message.isMine ? this.progressAt(message.seq) : {}),
     }));
-    if (fresh.length > 0) this.held.prepend(fresh);
-    this.keep += fresh.length; // somebody wants to see them
+    if (fresh.length > 0) this.messages.prepend(fresh);
+    this.keep += fresh.length; // the user loaded them, so they stay in memory
     return fresh;
   }
 
-  /** Compares with what the server has; what is now in order, if a new window let it be. */
-  hearHead(head: Head): Message[] {
-    this.choose(head.is_pinned, head.recv_msg_opt);
-    this.active = head.is_active;
-    this.ended = head.is_ended;
+  /** Applies a head of the server; returns messages that a new visibility window made contiguous. */
+  applyHead(head: Head): Message[] {
+    this.setSettings(head.is_pinned, head.recv_msg_opt);
+    this.isActive = head.is_active;
+    this.isEnded = head.is_ended;
     this.hiddenSeq = head.is_hidden ? head.max_seq : undefined;
     this.updatedAt = Math.max(this.updatedAt, head.updated_at);
     const ready = this.reopen(head.min_seq, head.min_change_seq);
     this.arrived.expect(head.max_seq);
     this.changes.expect(head.change_seq);
-    this.sureRead = Math.max(this.sureRead, head.read_seq);
+    this.confirmedReadSeq = Math.max(this.confirmedReadSeq, head.read_seq);
     this.headMax = Math.max(this.headMax, head.max_seq);
-    if (this.assumedRead <= head.max_seq) this.assumedRead = 0; // now we know
-    this.held.readTo(Math.max(this.sureRead, this.assumedRead));
-    const { max_seq: upTo, read_seq: read, unread_count: unread } = head;
-    this.held.hear({ upTo, read, unread });
+    if (this.assumedRead <= head.max_seq) this.assumedRead = 0; // the server has confirmed it
+    this.messages.readTo(Math.max(this.confirmedReadSeq, this.assumedRead));
+    const { max_seq: upTo, read_seq: read, unread_count: count } = head;
+    this.messages.setServerUnread({ upTo, read, count });
     this.ackedDelivered = head.delivered_seq;
     this.ackedRead = head.read_seq;
     return ready;
   }
 
-  choose(pinned: boolean, receive: 0 | 1 | 2): void {
-    this.pinned = pinned;
+  setSettings(isPinned: boolean, receive: 0 | 1 | 2): void {
+    this.hasSettings = true;
+    this.isPinned = isPinned;
     this.receive = RECEIVE[receive];
   }
 
-  get readForSure(): number {
-    return this.sureRead;
+  get confirmedRead(): number {
+    return this.confirmedReadSeq;
   }
 
-  /** We have read up to here. */
-  readTo(seq: number, isSure = true): void {
-    if (!isSure && seq <= this.headMax) return; // there the server has told us
-    if (isSure) this.sureRead = Math.max(this.sureRead, seq);
+  /** Moves our read cursor, confirmed or assumed. */
+  readTo(seq: number, isConfirmed = true): void {
+    if (!isConfirmed && seq <= this.headMax) return; // the head has confirmed the cursor up to there
+    if (isConfirmed) this.confirmedReadSeq = Math.max(this.confirmedReadSeq, seq);
     else this.assumedRead = Math.max(this.assumedRead, seq);
-    this.held.readTo(Math.max(this.sureRead, this.assumedRead, this.held.read));
+    this.messages.readTo(Math.max(this.confirmedReadSeq, this.assumedRead, this.messages.read));
   }
 
-  /** Somebody has received or read up to here; ours that this changes. */
-  hearReceipt(kind: "delivered" | "read", seq: number, userId: string): Message[] {
-    if (this.reads !== undefined) return this.recount(this.reads.hear(userId, kind, seq) + 1, seq);
+  /** Applies a receipt; returns the own messages it changes. */
+  applyReceipt(kind: "delivered" | "read", seq: number, userId: string): Message[] {
+    if (this.reads !== undefined) return this.recount(this.reads.applyReceipt(userId, kind, seq) + 1, seq);
     const before = kind === "read" ? this.peerRead : this.peerDelivered;
     if (kind === "read") this.peerRead = Math.max(this.peerRead, seq);
     this.peerDelivered = Math.max(this.peerDelivered, seq);
     return this.recount(before + 1, seq);
   }
 
-  /** Compares our own messages with what receipts say of them; those that change. */
-  recount(from = this.held.first, to = this.held.last): Message[] {
+  /** Recalculates state and `readBy` of our messages; returns those that changed. */
+  recount(from = this.messages.first, to = this.messages.last): Message[] {
     const changed: Message[] = [];
-    const last = Math.min(to, this.held.last);
-    for (let at = Math.max(from, this.held.first); at <= last; at += 1) {
-      const message = this.held.at(at);
-      if (message === undefined || !message.mine) continue;
+    const last = Math.min(to, this.messages.last);
+    for (let at = Math.max(from, this.messages.first); at <= last; at += 1) {
+      const message = this.messages.at(at);
+      if (message === undefined || !message.isMine) continue;
       const now = this.progressAt(at);
       if (message.state === now.state && message.readBy === now.readBy) continue;
-      changed.push(this.held.change(at, now) as Message);
+      changed.push(this.messages.update(at, now) as Message);
     }
     return changed;
   }
 
-  /** It was taken back: the message as it is now, if it is here. */
+  /** Recalls a message; returns the changed one if it is here. */
   recall(serverMsgId: string): Message | undefined {
-    const held = this.held.find(serverMsgId);
-    if (held?.revoked) return undefined;
-    if (held !== undefined) return this.held.change(held.seq, TAKEN_BACK);
+    const message = this.messages.find(serverMsgId);
+    if (message?.isRecalled) return undefined;
+    if (message !== undefined) return this.messages.update(message.seq, RECALLED_FIELDS);
     this.recalled.add(serverMsgId);
-    for (const early of this.arrived.early()) {
+    for (const early of this.arrived.buffered()) {
       if (early.serverMsgId !== serverMsgId) continue;
-      this.arrived.change(early.seq, (message) => ({ ...message, ...TAKEN_BACK }));
+      this.arrived.updateBuffered(early.seq, (message) => ({ ...message, ...RECALLED_FIELDS }));
     }
     return undefined;
   }
 
-  /** Applies what happened to the group; what is now in order, if a new window let it be. */
-  hearChange(change: Change): Message[] {
+  /** Applies a change of the group; returns messages that a new visibility window made contiguous. */
+  applyChange(change: Change): Message[] {
     const isMe = change.userIds.includes(this.me);
     switch (change.kind) {
       case "joined":
-        this.hasInfo = false; // how many there are now, the server says
-        this.reads?.join(change.userIds, change.seq ?? this.held.last + 1);
+        this.hasInfo = false; // reload: the member count changed
+        this.reads?.join(change.userIds, change.seq ?? this.messages.last + 1);
         if (!isMe) return [];
-        this.active = true;
+        this.isActive = true;
         this.hiddenSeq = undefined;
-        return this.reopen(Math.max(this.min, change.seq ?? 1), change.changeSeq);
+        return this.reopen(Math.max(this.minSeq, change.seq ?? 1), change.changeSeq);
       case "left":
       case "kicked":
         this.hasInfo = false;
         this.reads?.leave(change.userIds);
-        if (isMe) this.active = false;
+        if (isMe) this.isActive = false;
         return [];
       case "updated":
         this.name = change.group?.name ?? this.name;
@@ -225,30 +231,30 @@ export class Conversation {
         return [];
       case "dissolved":
       case "dismissed":
-        this.active = false;
-        this.ended = true;
+        this.isActive = false;
+        this.isEnded = true;
     }
     return [];
   }
 
-  /** Everything to show, in order: what has a place, then what has none yet. The same until it changes. */
+  /** All messages in display order: those with a seq, then those without. The same array until it changes. */
   list(): readonly Message[] {
-    const { held, listed } = this;
-    const mine = this.arrived.early().filter((message) => message.mine);
-    const unplaced = [...mine, ...this.previews.values(), ...this.outgoing.values()];
-    const isHeldSame = listed?.held === held && listed.version === held.version;
-    if (isHeldSame && haveSameItems(listed.unplaced, unplaced)) return listed.all;
-    const all = Object.freeze(arrange(held, unplaced));
-    this.listed = { held, version: held.version, unplaced, all };
+    const { messages, lastList } = this;
+    const mine = this.arrived.buffered().filter((message) => message.isMine);
+    const unsequenced = [...mine, ...this.previews.values(), ...this.outgoing.values()];
+    const isSameWindow = lastList?.messages === messages && lastList.version === messages.version;
+    if (isSameWindow && haveSameItems(lastList.unsequenced, unsequenced)) return lastList.all;
+    const all = Object.freeze(arrange(messages, unsequenced));
+    this.lastList = { messages, version: messages.version, unsequenced, all };
     return all;
   }
 
-  /** Whether there is anything to it: a name somebody mistyped once is no conversation. */
-  get isThere(): boolean {
+  /** Whether it has any messages: looking up a mistyped user id must not create a visible conversation. */
+  get hasContent(): boolean {
     return this.hasBegun || this.outgoing.size > 0 || this.previews.size > 0;
   }
 
-  /** Whether it was hidden, and nothing was said since. */
+  /** Whether it was hidden and has no newer message. */
   get isHidden(): boolean {
     if (this.hiddenSeq === undefined || this.arrived.last > this.hiddenSeq) return false;
     return this.outgoing.size === 0 && this.previews.size === 0;
@@ -256,17 +262,22 @@ export class Conversation {
 
   /** Whether it is in the list. */
   get isListed(): boolean {
-    return this.isThere && !this.ended && !this.isHidden;
+    return this.hasContent && !this.isEnded && !this.isHidden;
   }
 
-  /** Its line in the list; the same until it changes. */
-  line(): ConversationLine {
-    this.lined = sameObject(this.lined, this.describe());
-    return this.lined;
+  /** Whether events tell of it. One without messages is in no list, but its settings may be shown. */
+  get isAnnounced(): boolean {
+    return this.hasContent || this.hasSettings;
   }
 
-  private describe(): ConversationLine {
-    const lastMessage = latest(this.held, [...this.previews.values()], [...this.outgoing.values()]);
+  /** Its summary; the same object until it changes. */
+  summary(): ConversationSummary {
+    this.lastSummary = sameObject(this.lastSummary, this.describe());
+    return this.lastSummary;
+  }
+
+  private describe(): ConversationSummary {
+    const lastMessage = latest(this.messages, [...this.previews.values()], [...this.outgoing.values()]);
     const { address, memberCount } = this;
     return {
       id: this.id,
@@ -276,43 +287,43 @@ export class Conversation {
       name: this.name || ("to" in address ? address.to : address.groupId),
       avatar: this.avatar,
       ...(memberCount !== undefined && { memberCount }),
-      unread: this.held.unread,
-      mentionUnread: this.held.mentions,
+      unread: this.messages.unread,
+      mentionUnread: this.messages.mentions,
       ...(lastMessage && { lastMessage }),
-      pinned: this.pinned,
+      isPinned: this.isPinned,
       receive: this.receive,
-      active: this.active,
-      ended: this.ended,
-      hidden: this.isHidden,
-      lastSeq: this.held.last,
-      readSeq: this.held.read,
+      isActive: this.isActive,
+      isEnded: this.isEnded,
+      isHidden: this.isHidden,
+      lastSeq: this.messages.last,
+      readSeq: this.messages.read,
       peerDeliveredSeq: this.peerDelivered,
       peerReadSeq: this.peerRead,
       updatedAt: Math.max(this.updatedAt, lastMessage?.at ?? 0),
     };
   }
 
-  /** How far one of ours at this place has come. */
-  progressAt(seq: number): Progress {
+  /** The progress of our message at this seq. */
+  progressAt(seq: number): MessageProgress {
     if (this.reads !== undefined) return this.reads.at(seq);
     if (seq <= this.peerRead) return { state: "read" };
     return { state: seq <= this.peerDelivered ? "delivered" : "saved" };
   }
 
-  private hold(ready: Message[]): Message[] {
-    for (const message of ready) this.held.append(message);
+  private appendAll(ready: Message[]): Message[] {
+    for (const message of ready) this.messages.append(message);
     return ready;
   }
 
-  /** A new window: we left and came back, and see only what came since. */
+  /** Opens a new visibility window: the user left the group and rejoined, and sees only what came since. */
   private reopen(min: number, minChange: number): Message[] {
-    this.min = min;
+    this.minSeq = min;
     this.changes.skipTo(minChange - 1);
-    if (!this.hasBegun || min <= this.held.first) return [];
+    if (!this.hasBegun || min <= this.messages.first) return [];
     const ready = this.arrived.skipTo(min - 1);
-    this.held.cutBefore(min);
-    return this.hold(ready);
+    this.messages.cutBefore(min);
+    return this.appendAll(ready);
   }
 }
 
-const TAKEN_BACK = { revoked: true, body: "", extra: undefined, mentions: undefined } as const;
+const RECALLED_FIELDS = { isRecalled: true, body: "", extra: undefined, mentions: undefined } as const;

@@ -1,31 +1,31 @@
-/** Stops hearing an event. */
+/** Removes a listener. */
 export type Off = () => void;
 
-/** Who wants to hear what. An ear that throws does not make the others deaf. */
+/** Event listeners. If one throws, the others are still called. */
 export class Emitter<Events extends object> {
-  private readonly ears = new Map<keyof Events, Set<(event: never) => void>>();
+  private readonly listeners = new Map<keyof Events, Set<(event: never) => void>>();
 
-  on<Name extends keyof Events>(name: Name, hear: (event: Events[Name]) => void): Off {
-    const ears = this.ears.get(name) ?? new Set();
-    this.ears.set(name, ears);
-    ears.add(hear);
-    return () => void ears.delete(hear);
+  on<Name extends keyof Events>(name: Name, listener: (event: Events[Name]) => void): Off {
+    const registered = this.listeners.get(name) ?? new Set();
+    this.listeners.set(name, registered);
+    registered.add(listener);
+    return () => void registered.delete(listener);
   }
 
-  once<Name extends keyof Events>(name: Name, hear: (event: Events[Name]) => void): Off {
+  once<Name extends keyof Events>(name: Name, listener: (event: Events[Name]) => void): Off {
     const off = this.on(name, (event) => {
       off();
-      hear(event);
+      listener(event);
     });
     return off;
   }
 
   emit<Name extends keyof Events>(name: Name, event: Events[Name]): void {
-    for (const hear of [...(this.ears.get(name) ?? [])]) {
+    for (const listener of [...(this.listeners.get(name) ?? [])]) {
       try {
-        (hear as (event: Events[Name]) => void)(event);
+        (listener as (event: Events[Name]) => void)(event);
       } catch (error) {
-        // It is the app's mistake, so the app hears of it, but not in the middle of our work.
+        // An error in a listener of the app is rethrown on its own, outside of our call stack.
         queueMicrotask(() => {
           throw error;
         });

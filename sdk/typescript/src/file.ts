@@ -2,16 +2,16 @@ import { appendFileSync, existsSync, readFileSync, renameSync, writeFileSync } f
 
 import type { Store } from "./storage.js";
 
-/** A lasting store for Node: one file, a line for every change, tidied up when it is opened. */
+/** A persistent store for Node: one file, a line for every change, compacted when it is opened. */
 export class FileStore implements Store {
   private readonly values = new Map<string, unknown>();
 
   constructor(private readonly path: string) {
     for (const line of existsSync(path) ? readFileSync(path, "utf8").split("\n") : []) {
-      this.take(line);
+      this.applyLine(line);
     }
     const lines = [...this.values].map(([key, value]) => JSON.stringify({ key, value }) + "\n");
-    // The file holds the sign-in: nobody else may read it.
+    // The file holds the sign-in: only its owner may read it.
     writeFileSync(`${path}.new`, lines.join(""), { mode: 0o600 });
     renameSync(`${path}.new`, path);
   }
@@ -22,7 +22,7 @@ export class FileStore implements Store {
 
   async set(key: string, value: unknown): Promise<void> {
     const line = JSON.stringify({ key, value });
-    this.take(line);
+    this.applyLine(line);
     appendFileSync(this.path, line + "\n");
   }
 
@@ -35,8 +35,8 @@ export class FileStore implements Store {
     return found.sort(([a], [b]) => (a < b ? -1 : 1));
   }
 
-  /** A line that is not whole is the last word of a process that was killed. */
-  private take(line: string): void {
+  /** A torn last line is left by a process that was killed, and is ignored. */
+  private applyLine(line: string): void {
     try {
       const { key, value } = JSON.parse(line) as { key: string; value?: unknown };
       if (value === undefined) this.values.delete(key);

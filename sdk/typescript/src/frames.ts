@@ -1,9 +1,9 @@
 import type { Reason } from "./codes.js";
 
-/** What a message is. */
+/** The type of a message. */
 export type MessageType = "TEXT" | "IMAGE" | "VIDEO" | "AUDIO" | "FILE" | "CUSTOM";
 
-/** What one must keep to, as `AUTH_OK` tells it; a rate of zero is no limit. */
+/** The limits of the server, from `AUTH_OK`; a rate of zero is no limit. */
 export interface Limits {
   frameBytesMax: number;
   textCharsMax: number;
@@ -13,7 +13,7 @@ export interface Limits {
   idleTimeoutMs: number;
   groupMembersMax: number;
   mentionsMax: number;
-  /** A sender may take a message back for this long. */
+  /** How long a sender may recall a message. */
   recallWindowMs?: number;
 }
 
@@ -26,7 +26,7 @@ interface ChatFields {
   replyToServerMsgId?: string;
 }
 
-/** What we say. */
+/** Frames from the client. */
 export type ClientFrame =
   | { type: "AUTH" | "REAUTH"; token: string }
   | { type: "PING" | "PONG" }
@@ -36,7 +36,7 @@ export type ClientFrame =
   | { type: "TYPING"; to?: string; groupId?: string }
   | { type: "RESEND"; cursors?: Record<string, string> };
 
-/** Somebody said something. A preview has no place in the order yet. */
+/** A message. A preview has no seq yet. */
 export interface ChatFrame extends ChatFields {
   type: "SINGLE_CHAT" | "GROUP_CHAT";
   from: string;
@@ -51,7 +51,7 @@ export interface ChatFrame extends ChatFields {
   ts: number;
 }
 
-/** What became of a message of ours, or how far somebody is. */
+/** The outcome of a message of ours, or a receipt. */
 export interface AckFrame {
   type: "ACK";
   ackType: "accepted" | "saved" | "dropped" | "delivered" | "read" | "revoked";
@@ -94,7 +94,7 @@ export interface GroupChangedFrame {
   ts: number;
 }
 
-/** What the server says. */
+/** Frames from the server. */
 export type ServerFrame =
   | { type: "AUTH_OK"; from: string; tokenExpiresAt: number; limits: Limits; ts: number }
   | { type: "AUTH_FAIL"; reason: Reason; message: string }
@@ -124,7 +124,7 @@ export type ServerFrame =
   | { type: "TYPING"; from: string; to?: string; groupId?: string }
   | { type: "RESEND_DONE"; hasMore: boolean };
 
-/** Reads a frame. What is none, or of a kind that a later server made up, is `undefined`. */
+/** Parses a frame; `undefined` if it is none. */
 export function readFrame(text: unknown): ServerFrame | undefined {
   if (typeof text !== "string") return undefined;
   try {

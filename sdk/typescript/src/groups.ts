@@ -3,8 +3,13 @@ import type { Http } from "./http.js";
 
 export type JoinType = "open" | "approval" | "invite";
 export type History = "joined" | "all";
+/** The role of a member. Every group has one owner. */
+export type Role = "owner" | "admin" | "member";
 
-/** What one may say about a group. */
+/** The roles by the numbers that HTTP uses. */
+const ROLES: readonly Role[] = ["member", "admin", "owner"];
+
+/** The profile of a group. */
 export interface GroupProfile {
   name?: string;
   introduction?: string;
@@ -15,7 +20,7 @@ export interface GroupProfile {
   history?: History;
 }
 
-/** A group; the last fields only for its members. */
+/** A group; the optional fields are only set for its members. */
 export interface Group extends Required<GroupProfile> {
   groupId: string;
   conversationId: string;
@@ -23,18 +28,17 @@ export interface Group extends Required<GroupProfile> {
   ownerUserId: string;
   memberCount: number;
   isMuted: boolean;
-  /** A number of the app's own, chosen when it was made. */
+  /** A number of the app, set when the group is created. */
   groupType: number;
-  /** 0 normal, 1 ended. */
-  status: number;
+  /** It was dissolved or dismissed. */
+  isEnded: boolean;
   createdAt: number;
   updatedAt: number;
   groupCode?: string;
-  /** How many wait; only for those who decide. */
+  /** The number of pending join requests; only for the owner and admins. */
   joinRequestCount?: number;
   joinSeq?: number;
-  /** 0 member, 1 admin, 2 owner. */
-  myRole?: 0 | 1 | 2;
+  myRole?: Role;
   mutedUntil?: number;
 }
 
@@ -43,21 +47,20 @@ export interface Member {
   userId: string;
   nickname: string;
   avatar: string;
-  /** How they want to be seen in this group; empty: as everywhere. */
+  /** Nickname and avatar in this group; empty if they are the same as everywhere. */
   groupNickname: string;
   groupAvatar: string;
   extra: string;
-  /** 0 member, 1 admin, 2 owner. */
-  roleLevel: 0 | 1 | 2;
+  role: Role;
   joinedAt: number;
   mutedUntil: number;
   inviterUserId?: string;
 }
 
-/** How far a member has come. */
+/** The cursors of a member. */
 export interface MemberReadState {
   userId: string;
-  /** The first message they were there for: they have not read what was said before, whatever `readSeq` is. */
+  /** The first message the member may see; earlier ones are not read, whatever `readSeq` is. */
   fromSeq: number;
   deliveredSeq: number;
   readSeq: number;
@@ -71,7 +74,7 @@ export interface JoinRequest {
   createdAt: number;
 }
 
-/** A page of a list; give `nextCursor` to get the next one. */
+/** A page of a list; pass `nextCursor` to get the next one. */
 export interface Page<Item> {
   list: Item[];
   hasMore: boolean;
@@ -79,7 +82,7 @@ export interface Page<Item> {
   total?: number;
 }
 
-/** What became of asking to join. */
+/** The result of joining. */
 export interface Joined {
   groupId: string;
   status: "joined" | "pending";
@@ -91,80 +94,81 @@ export interface Paging {
   cursor?: string;
 }
 
-/** Everything that is done to groups. Members hear of it as `change` events. */
+/** Operations on groups. Members are notified by `change` events. */
 export class Groups {
   constructor(
     private readonly http: Http,
-    private readonly learn: (group: Group) => void,
+    private readonly onGroup: (group: Group) => void,
   ) {}
 
   async create(
     profile: GroupProfile & { name: string; groupType?: number; memberIds?: string[] },
   ): Promise<Group> {
-    return this.told(await this.http.post<object>("/group/create", toSnake(profile)));
+    return this.toGroup(await this.http.post<object>("/group/create", toSnake(profile)));
   }
 
   async get(groupId: string): Promise<Group> {
-    return this.told(await this.http.get<object>("/group/info", { group_id: groupId }));
+    return this.toGroup(await this.http.get<object>("/group/info", { group_id: groupId }));
   }
 
-  /** The group that a code leads to. */
+  /** The group with this join code. */
   async getByCode(code: string): Promise<Group> {
-    return this.told(await this.http.get<object>("/group/info", { group_code: code }));
+    return this.toGroup(await this.http.get<object>("/group/info", { group_code: code }));
   }
 
   async update(groupId: string, profile: GroupProfile): Promise<Group> {
     const body = { group_id: groupId, ...toSnake(profile) };
-    return this.told(await this.http.put<object>("/group/update", body));
+    return this.toGroup(await this.http.put<object>("/group/update", body));
   }
 
   /** The groups you are in. */
   joined(paging: Paging = {}): Promise<Page<Group>> {
-    return this.page("/group/joined", paging);
+    return this.page("/group/joined", paging, groupOf);
   }
 
   members(groupId: string, paging: Paging = {}): Promise<Page<Member>> {
-    return this.page("/group/members", { group_id: groupId, ...paging });
+    return this.page("/group/members", { group_id: groupId, ...paging }, memberOf);
   }
 
   async member(groupId: string, userId: string): Promise<Member> {
     const query = { group_id: groupId, user_id: userId };
-    return toCamel(await this.http.get<object>("/group/member", query));
+    return memberOf(await this.http.get<object>("/group/member", query));
   }
 
-  /** Says how you want to be seen in this group. */
+  /** Changes your own profile in this group. */
   async setMemberInfo(
     groupId: string,
     profile: { groupNickname?: string; groupAvatar?: string; extra?: string },
   ): Promise<Member> {
     const body = { group_id: groupId, ...toSnake(profile) };
-    return toCamel(await this.http.put<object>("/group/member_info", body));
+    return memberOf(await this.http.put<object>("/group/member_info", body));
   }
 
-  /** How far everybody has received and read; undefined if the group is too large for receipts. */
+  /** The cursors of all members; `undefined` if the group is too large for receipts. */
   async readState(groupId: string): Promise<MemberReadState[] | undefined> {
     const query = { group_id: groupId };
     const state = await this.http.get<{ too_large: boolean; members: object[] }>("/group/read_state", query);
     return state.too_large ? undefined : state.members.map((one) => toCamel<MemberReadState>(one));
   }
 
-  /** By its id or its code. `pending` until somebody decides. */
+  /** Joins by id or by code. `pending` until an admin decides. */
   async join(group: { groupId: string } | { code: string }, message?: string): Promise<Joined> {
     const which = "code" in group ? { group_code: group.code } : { group_id: group.groupId };
     const body = { ...which, ...(message !== undefined && { message }) };
     return toCamel(await this.http.post<object>("/group/join", body));
   }
 
-  /** Who waits to be let in. */
+  /** The pending join requests. */
   requests(groupId: string, paging: Paging = {}): Promise<Page<JoinRequest>> {
-    return this.page("/group/join_requests", { group_id: groupId, ...paging });
+    const query = { group_id: groupId, ...paging };
+    return this.page("/group/join_requests", query, (item) => toCamel<JoinRequest>(item));
   }
 
-  async decide(requestId: string, accept: boolean): Promise<void> {
-    await this.http.post("/group/join_decide", { request_id: requestId, accept });
+  async decide(requestId: string, isAccepted: boolean): Promise<void> {
+    await this.http.post("/group/join_decide", { request_id: requestId, accept: isAccepted });
   }
 
-  /** Brings people in; those who were not in yet. */
+  /** Adds users; returns those who were not members before. */
   async invite(groupId: string, userIds: string[]): Promise<string[]> {
     const body = { group_id: groupId, user_ids: userIds };
     return (await this.http.post<{ joined: string[] }>("/group/invite", body)).joined;
@@ -178,48 +182,64 @@ export class Groups {
     await this.http.post("/group/kick", { group_id: groupId, user_id: userId });
   }
 
-  async setRole(groupId: string, userId: string, role: "member" | "admin"): Promise<void> {
-    const level = role === "admin" ? 1 : 0;
-    await this.http.post("/group/set_role", { group_id: groupId, user_id: userId, role: level });
+  async setRole(groupId: string, userId: string, role: Exclude<Role, "owner">): Promise<void> {
+    const body = { group_id: groupId, user_id: userId, role: ROLES.indexOf(role) };
+    await this.http.post("/group/set_role", body);
   }
 
   async transfer(groupId: string, userId: string): Promise<void> {
     await this.http.post("/group/transfer", { group_id: groupId, user_id: userId });
   }
 
-  /** -1 for ever, 0 ends it. */
+  /** Mutes a member for `seconds`: -1 for ever, 0 unmutes. */
   async mute(groupId: string, userId: string, seconds: number): Promise<void> {
     await this.http.post("/group/mute", { group_id: groupId, user_id: userId, seconds });
   }
 
-  async muteAll(groupId: string, on: boolean): Promise<void> {
-    await this.http.post("/group/mute_all", { group_id: groupId, on });
+  /** Lets only the owner and admins post, or everybody again. */
+  async muteAll(groupId: string, isMuted: boolean): Promise<void> {
+    await this.http.post("/group/mute_all", { group_id: groupId, on: isMuted });
   }
 
-  /** The new code. */
+  /** Replaces the join code; returns the new one. */
   async resetCode(groupId: string): Promise<string> {
     const body = { group_id: groupId };
     return (await this.http.post<{ group_code: string }>("/group/reset_code", body)).group_code;
   }
 
-  /** Ends it; what was said stays. */
+  /** Dissolves the group; members keep its messages. */
   async dissolve(groupId: string): Promise<void> {
     await this.http.post("/group/dissolve", { group_id: groupId });
   }
 
-  /** Ends it and forgets its profile. */
+  /** Dissolves the group and deletes its profile. */
   async dismiss(groupId: string): Promise<void> {
     await this.http.post("/group/dismiss", { group_id: groupId });
   }
 
-  private told(answer: object): Group {
-    const group = toCamel<Group>(answer);
-    this.learn(group);
+  private toGroup(answer: object): Group {
+    const group = groupOf(answer);
+    this.onGroup(group);
     return group;
   }
 
-  private async page<Item extends object>(path: string, query: object): Promise<Page<Item>> {
+  private async page<Item extends object>(
+    path: string,
+    query: object,
+    itemOf: (item: object) => Item,
+  ): Promise<Page<Item>> {
     const answer = await this.http.get<{ list: object[] }>(path, { ...query });
-    return { ...toCamel<Page<Item>>(answer), list: answer.list.map((item) => toCamel<Item>(item)) };
+    return { ...toCamel<Page<Item>>(answer), list: answer.list.map((item) => itemOf(item)) };
   }
+}
+
+function groupOf(answer: object): Group {
+  const { status, myRole, ...rest } = toCamel<Omit<Group, "myRole"> & { status: number; myRole?: number }>(answer);
+  const role = myRole === undefined ? undefined : ROLES[myRole];
+  return { ...rest, isEnded: status === 1, ...(role && { myRole: role }) };
+}
+
+function memberOf(answer: object): Member {
+  const { roleLevel, status: _, ...rest } = toCamel<Member & { roleLevel: number; status?: number }>(answer);
+  return { ...rest, role: ROLES[roleLevel] ?? "member" };
 }

@@ -1,12 +1,13 @@
 import type { Acks } from "./acks.js";
 import { Conversation, type Head } from "./conversation.js";
 import type { Emitter } from "./events.js";
-import type { Entry } from "./lane.js";
+import type { OutboxEntry } from "./lane.js";
 import { fromEntry, fromInfo, type MessageInfo } from "./messages.js";
 import type { Outbox } from "./outbox.js";
+import type { OwnJoins } from "./ownJoins.js";
 import type { Change, Events, Message } from "./types.js";
 
-/** A line of the server's list. */
+/** An item of `/conversation/all`, as HTTP returns it. */
 export interface ConversationInfo {
   conversation_id: string;
   peer_nickname?: string;
@@ -22,22 +23,22 @@ export interface ConversationInfo {
   last_message?: MessageInfo;
 }
 
-/** Who mends what the inbox finds missing. */
-export interface Mender {
-  /** There is a hole among the messages or the changes. */
-  hole(conversation: Conversation): void;
-  /** Something is known too little about. */
-  askHeads(): void;
-  /** Something happened. */
-  active(): void;
+/** Fetches what the inbox finds missing. */
+export interface GapFiller {
+  /** Schedules a pull if messages or changes are missing. */
+  scheduleFill(conversation: Conversation): void;
+  /** Schedules a comparison of heads. */
+  scheduleHeads(): void;
+  /** Records activity: heads are compared once it has become quiet. */
+  noteActivity(): void;
 }
 
-/** Puts everything that arrives, pushed or pulled, into its conversation, and tells the app once. */
+/** Puts pushed and pulled messages into their conversations and emits each once. */
 export class Inbox {
   readonly conversations = new Map<string, Conversation>();
-  mender: Mender = { hole() {}, askHeads() {}, active() {} };
-  /** Told as sending or as a preview: when they get their place that is no new message. */
-  private readonly shown = new Set<string>();
+  gapFiller: GapFiller = { scheduleFill() {}, scheduleHeads() {}, noteActivity() {} };
+  /** Ids of messages emitted as outgoing or as previews: getting a seq is an update, not a new message. */
+  private readonly alreadyShown = new Set<string>();
   private readonly touched = new Set<Conversation>();
 
   constructor(
@@ -45,10 +46,11 @@ export class Inbox {
     private readonly events: Emitter<Events>,
     private readonly outbox: Outbox,
     private readonly acks: Acks,
+    private readonly joins: OwnJoins,
     private readonly keep: number,
   ) {}
 
-  open(id: string): Conversation {
+  getOrCreate(id: string): Conversation {
     let conversation = this.conversations.get(id);
     if (conversation === undefined) {
       conversation = new Conversation(id, this.me, this.keep);
@@ -57,55 +59,56 @@ export class Inbox {
     return conversation;
   }
 
-  /** Something of ours is on its way. */
-  sending(entry: Entry): Message {
+  /** Shows an outbox entry as an outgoing or refused message. */
+  showOutgoing(entry: OutboxEntry): Message {
     const message = fromEntry(entry, this.me);
-    const conversation = this.open(entry.conversationId);
+    const conversation = this.getOrCreate(entry.conversationId);
     conversation.outgoing.set(entry.clientMsgId, message);
     this.touch(conversation);
     return message;
   }
 
-  /** Takes a message that has its place, wherever it comes from. */
-  take(message: Message): void {
-    const conversation = this.open(message.conversationId);
+  /** Receives a message with a seq, pushed or pulled. */
+  receive(message: Message): void {
+    const conversation = this.getOrCreate(message.conversationId);
     const isShown =
-      (message.mine && conversation.outgoing.has(message.clientMsgId)) ||
+      (message.isMine && conversation.outgoing.has(message.clientMsgId)) ||
       conversation.previews.has(message.serverMsgId);
-    if (message.mine) this.settle(conversation, message);
+    if (message.isMine) this.completeOutgoing(conversation, message);
     const isNew = !conversation.hasBegun || message.seq > conversation.arrived.last;
     if (!isNew && !isShown) return;
     const wasListed = conversation.isListed;
-    const ready = conversation.take(message);
-    if (isShown && isNew) this.shown.add(message.serverMsgId);
+    const ready = conversation.addMessage(message);
+    if (isShown && isNew) this.alreadyShown.add(message.serverMsgId);
     if (isShown && !ready.some((one) => one.serverMsgId === message.serverMsgId)) {
-      // It waits for others before it, or is older than all here.
-      const progress = message.mine ? conversation.progressAt(message.seq) : {};
+      // It waits behind a gap, or is older than the messages on this device.
+      const progress = message.isMine ? conversation.progressAt(message.seq) : {};
       this.events.emit("update", { ...message, ...progress });
     }
-    for (const one of ready) this.tell(conversation, one);
-    this.makeRoom(conversation);
-    this.mender.active();
-    // With its first message a conversation has somebody's name, too; and so has one that was hidden.
+    for (const one of ready) this.emitMessage(conversation, one);
+    this.trimMessages(conversation);
+    this.gapFiller.noteActivity();
+    // A conversation that is new or was hidden needs its name, too.
     const isFirst = (message.seq === 1 || !wasListed) && !conversation.hasInfo;
-    if (!conversation.hasBegun || isFirst) this.mender.askHeads();
-    else if (conversation.arrived.hole() !== undefined) this.mender.hole(conversation);
+    if (!conversation.hasBegun || isFirst) this.gapFiller.scheduleHeads();
+    else if (conversation.arrived.gap() !== undefined) this.gapFiller.scheduleFill(conversation);
     this.touch(conversation);
   }
 
-  takeChange(change: Change): void {
-    const conversation = this.open(change.conversationId);
-    // A recall does not wait for its turn: the text has to go.
+  receiveChange(change: Change): void {
+    const conversation = this.getOrCreate(change.conversationId);
+    // A recall is applied at once, also beyond a gap: the text must go.
     if (change.kind === "recalled") this.recall(conversation, change.serverMsgId ?? "");
     for (const one of conversation.changes.add(change.changeSeq, change)) {
-      const ready = conversation.hearChange(one);
+      const ready = conversation.applyChange(one);
+      this.joins.note(one);
       this.events.emit("change", one);
-      for (const message of ready) this.tell(conversation, message);
-      if (PEOPLE.has(one.kind)) this.recount(conversation);
+      for (const message of ready) this.emitMessage(conversation, message);
+      if (MEMBERSHIP_CHANGES.has(one.kind)) this.recount(conversation);
     }
-    this.mender.active();
-    if (!conversation.hasBegun) this.mender.askHeads();
-    else if (conversation.changes.hole() !== undefined) this.mender.hole(conversation);
+    this.gapFiller.noteActivity();
+    if (!conversation.hasBegun) this.gapFiller.scheduleHeads();
+    else if (conversation.changes.gap() !== undefined) this.gapFiller.scheduleFill(conversation);
     this.touch(conversation);
   }
 
@@ -115,123 +118,135 @@ export class Inbox {
     this.touch(conversation);
   }
 
-  /** A preview that is not saved. */
-  drop(conversation: Conversation, preview: Message): void {
+  /** Removes a preview that was not saved. */
+  dropPreview(conversation: Conversation, preview: Message): void {
     const { conversationId, clientMsgId, serverMsgId } = preview;
     conversation.previews.delete(serverMsgId);
     this.events.emit("removed", { conversationId, clientMsgId, serverMsgId });
     this.touch(conversation);
   }
 
-  /** What becomes of previews nobody tells us now; those that are saved come as messages. */
-  offline(): void {
+  /** Drops all previews: after a lost connection no ACK resolves them. Saved ones come as messages. */
+  dropPreviews(): void {
     for (const conversation of this.conversations.values()) {
-      for (const preview of [...conversation.previews.values()]) this.drop(conversation, preview);
+      for (const preview of [...conversation.previews.values()]) this.dropPreview(conversation, preview);
     }
   }
 
-  /** Compares with what the server has; for the first time when the device has just come. */
-  hearHeads(heads: Head[], isFirst: boolean): void {
+  /**
+   * Applies the heads of the server; `isFirst` right after sign-in, before the first connection. Returns the
+   * heads of conversations that are new on this device and whose earlier changes it skipped.
+   */
+  applyHeads(heads: Head[], isFirst: boolean): Head[] {
+    const skipped: Head[] = [];
     for (const head of heads) {
-      const conversation = this.open(head.conversation_id);
-      const begun = conversation.hasBegun ? [] : begin(conversation, head, isFirst);
-      for (const one of [...begun, ...conversation.hearHead(head)]) this.tell(conversation, one);
-      this.acks.soon(conversation);
-      this.mender.hole(conversation);
+      const conversation = this.getOrCreate(head.conversation_id);
+      if (head.max_seq === 0 && "to" in conversation.address) {
+        conversation.setSettings(head.is_pinned, head.recv_msg_opt); // there is no message to begin with
+        this.touch(conversation);
+        continue;
+      }
+      const isNew = !conversation.hasBegun;
+      const begun = isNew ? beginFromHead(conversation, head, isFirst) : [];
+      if (isNew && conversation.changes.last >= head.change_seq) skipped.push(head);
+      for (const one of [...begun, ...conversation.applyHead(head)]) this.emitMessage(conversation, one);
+      this.acks.schedule(conversation);
+      this.gapFiller.scheduleFill(conversation);
       this.touch(conversation);
     }
+    return skipped;
   }
 
-  hearInfos(infos: ConversationInfo[]): void {
+  applyInfos(infos: ConversationInfo[]): void {
     for (const info of infos) {
-      const conversation = this.open(info.conversation_id);
+      const conversation = this.getOrCreate(info.conversation_id);
       conversation.hasInfo = true;
       conversation.name = info.peer_nickname ?? info.group_name ?? conversation.name;
       conversation.avatar = info.peer_avatar ?? info.group_avatar ?? conversation.avatar;
       conversation.memberCount = info.member_count ?? conversation.memberCount;
       if (info.peer_delivered_seq !== undefined) {
-        this.receipt(conversation, "delivered", info.peer_delivered_seq);
+        this.applyReceipt(conversation, "delivered", info.peer_delivered_seq);
       }
-      if (info.peer_read_seq !== undefined) this.receipt(conversation, "read", info.peer_read_seq);
+      if (info.peer_read_seq !== undefined) this.applyReceipt(conversation, "read", info.peer_read_seq);
       const last = info.last_message;
       if (conversation.hasBegun && last !== undefined && conversation.receive !== "blocked") {
-        if (last.seq === conversation.arrived.last + 1) this.take(fromInfo(last, this.me));
+        if (last.seq === conversation.arrived.last + 1) this.receive(fromInfo(last, this.me));
         else this.expect(conversation, last.seq);
       }
-      const { max_seq: upTo, read_seq: read, mention_unread_count: unread } = info;
-      conversation.held.hearMentions({ upTo, read, unread });
+      const { max_seq: upTo, read_seq: read, mention_unread_count: count } = info;
+      conversation.messages.setServerMentions({ upTo, read, count });
       this.touch(conversation);
     }
   }
 
-  /** The line of a conversation changed; told once for many changes. */
+  /** Emits the summary of a conversation soon, once for all changes of a moment. */
   touch(conversation: Conversation): void {
     this.touched.add(conversation);
     if (this.touched.size > 1) return;
     queueMicrotask(() => {
       const touched = [...this.touched];
       this.touched.clear();
-      for (const one of touched) if (one.isThere) this.events.emit("conversation", one.line());
+      for (const one of touched) if (one.isAnnounced) this.events.emit("conversation", one.summary());
     });
   }
 
-  /** There is something up to this place. */
+  /** Records that messages up to this seq exist, and fetches them if they are missing. */
   expect(conversation: Conversation, seq: number): void {
     conversation.arrived.expect(seq);
-    if (!conversation.hasBegun) this.mender.askHeads();
-    else this.mender.hole(conversation);
+    if (!conversation.hasBegun) this.gapFiller.scheduleHeads();
+    else this.gapFiller.scheduleFill(conversation);
   }
 
-  /** One of ours has its place: it leaves the outbox, and what came before it is read. */
-  private settle(conversation: Conversation, message: Message): void {
+  /** Removes a saved message of ours from the outbox and marks everything before it as read. */
+  private completeOutgoing(conversation: Conversation, message: Message): void {
     const isFromHere = this.outbox.saved(conversation.id, message.clientMsgId) !== undefined;
     conversation.readTo(message.seq, isFromHere);
     if (isFromHere) conversation.ackedRead = Math.max(conversation.ackedRead, message.seq);
   }
 
-  private tell(conversation: Conversation, message: Message): void {
-    const isShown = this.shown.delete(message.serverMsgId);
+  private emitMessage(conversation: Conversation, message: Message): void {
+    const isShown = this.alreadyShown.delete(message.serverMsgId);
     if (isShown) this.events.emit("update", message);
-    else if (message.seq > conversation.oldUpTo) this.events.emit("message", message);
-    if (message.mine) return;
-    this.acks.soon(conversation);
-    // Whoever answers has read what came before.
-    this.receipt(conversation, "read", message.seq, message.from);
+    else if (message.seq > conversation.historyUpTo) this.events.emit("message", message);
+    if (message.isMine) return;
+    this.acks.schedule(conversation);
+    // A sender has read everything before the message.
+    this.applyReceipt(conversation, "read", message.seq, message.from);
   }
 
-  /** Lets go of the oldest now and then. */
-  private makeRoom({ held, keep }: Conversation): void {
-    if (held.all.length > keep * 1.2) held.trim(keep);
+  /** Drops the oldest messages, a fifth of the limit at a time. */
+  private trimMessages({ messages, keep }: Conversation): void {
+    if (messages.all.length > keep * 1.2) messages.trim(keep);
   }
 
-  /** The others have received or read up to here. */
-  receipt(conversation: Conversation, kind: "delivered" | "read", seq: number, userId = ""): void {
-    for (const message of conversation.hearReceipt(kind, seq, userId)) this.events.emit("update", message);
+  /** Applies a receipt and emits the messages it changes. */
+  applyReceipt(conversation: Conversation, kind: "delivered" | "read", seq: number, userId = ""): void {
+    for (const message of conversation.applyReceipt(kind, seq, userId)) this.events.emit("update", message);
   }
 
-  /** Who has to have read our messages is others now, or how far they are is known anew. */
+  /** Recalculates the state of our messages after the members or their cursors changed. */
   recount(conversation: Conversation): void {
     for (const message of conversation.recount()) this.events.emit("update", message);
     this.touch(conversation);
   }
 }
 
-/** Changes of who is in a group. */
-const PEOPLE: ReadonlySet<Change["kind"]> = new Set(["joined", "left", "kicked"]);
+/** Changes of the members of a group. */
+const MEMBERSHIP_CHANGES: ReadonlySet<Change["kind"]> = new Set(["joined", "left", "kicked"]);
 
-/** A conversation that began while we were here is taken from its beginning, up to this length. */
+/** A conversation that is created while signed in is loaded from its beginning, up to this many messages. */
 const SHORT = 200;
 
 /**
- * Where a conversation starts on a device that has just come: with what nobody has received yet, and
- * at least with its last message. What is older is history, loaded when somebody looks.
+ * Chooses where a new conversation starts on this device. Right after sign-in: with the messages that no
+ * device of the user has received yet, and at least with the last one; older ones are history, loaded on
+ * demand. Later: with its first message.
  */
-function begin(conversation: Conversation, head: Head, isFirst: boolean): Message[] {
+function beginFromHead(conversation: Conversation, head: Head, isFirst: boolean): Message[] {
   const start = head.min_seq - 1;
   const isAllNews = !isFirst && head.max_seq - start <= SHORT;
-  conversation.oldUpTo = isAllNews ? start : head.delivered_seq;
+  conversation.historyUpTo = isAllNews ? start : head.delivered_seq;
   const known = isAllNews ? start : Math.min(head.delivered_seq, head.max_seq - 1);
-  const hasNoChanges = head.delivered_seq <= start && head.change_seq - head.min_change_seq < SHORT;
-  const changeSeq = isAllNews || hasNoChanges ? head.min_change_seq - 1 : head.change_seq;
+  const changeSeq = isAllNews ? head.min_change_seq - 1 : head.change_seq;
   return conversation.begin(Math.max(start, known), changeSeq);
 }

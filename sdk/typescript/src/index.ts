@@ -12,8 +12,10 @@ export {
   type Joined,
   type JoinType,
   type Member,
+  type MemberReadState,
   type Page,
   type Paging,
+  type Role,
 } from "./groups.js";
 export type { Reply, RequestBody } from "./http.js";
 export type { ClientOptions } from "./options.js";

@@ -3,9 +3,9 @@ import type { Cancel } from "./clock.js";
 import type { Reason } from "./codes.js";
 import type { ClientFrame, MessageType } from "./frames.js";
 
-/** Something to be said, until the server has saved or refused it. */
-export interface Entry {
-  /** In the order of sending, over all conversations and reloads. */
+/** A message in the outbox until the server saves or refuses it. Also its stored format. */
+export interface OutboxEntry {
+  /** The order of sending, across conversations and reloads. */
   order: number;
   clientMsgId: string;
   conversationId: string;
@@ -16,98 +16,97 @@ export interface Entry {
   mentions?: string[];
   replyTo?: string;
   at: number;
-  /** Why it was refused for good; it then waits for the app. */
+  /** Why it was refused for good; it stays until the app retries or discards it. */
   reason?: Reason;
-  /** The last place of its conversation when it was refused. */
+  /** For a refused entry: the last seq of the conversation at that time. It is shown after it. */
   after?: number;
 }
 
-/** An entry on its way. */
-export interface Flight {
-  readonly entry: Entry;
+/** An entry that waits for its answer. */
+export interface PendingSend {
+  readonly entry: OutboxEntry;
   readonly frame: string;
-  /** When it was written, and as which of all; 0 if it is to be written (again). */
+  /** When it was written, and its number among all writes; 0 if it has to be written (again). */
   writtenAt: number;
-  writtenAs: number;
-  /** How often on this connection. */
+  writeNumber: number;
+  /** How often it was written on this connection. */
   tries: number;
 }
 
-/** What is unanswered of one conversation, in order. The foremost of it is on the wire. */
+/** The unanswered entries of one conversation, in order. The first `window` of them are on the wire. */
 export class Lane {
-  readonly flights = new Map<string, Flight>();
-  /** Rounds without any answer. */
-  silences = 0;
+  readonly pending = new Map<string, PendingSend>();
+  /** How often the answer timeout has passed in a row. */
+  silentRounds = 0;
   timer: Cancel | undefined;
-  /** The server is busy: until then nothing is written. */
+  /** Set while the server is busy: nothing is written meanwhile. */
   paused: Cancel | undefined;
-  /** The server was busy: one at a time, until one is saved. */
-  isCareful = false;
+  /** After the server was busy: one entry at a time until one is saved. */
+  isOneAtATime = false;
 
   constructor(
     private readonly window: number,
-    readonly busy: Backoff,
+    readonly busyBackoff: Backoff,
   ) {}
 
-  enter(entry: Entry): void {
+  enter(entry: OutboxEntry): void {
     const frame = JSON.stringify(frameOf(entry));
-    this.flights.set(entry.clientMsgId, { entry, frame, writtenAt: 0, writtenAs: 0, tries: 0 });
+    this.pending.set(entry.clientMsgId, { entry, frame, writtenAt: 0, writeNumber: 0, tries: 0 });
   }
 
-  /** What to write next, if the window has room. */
-  next(): Flight | undefined {
+  /** The next entry to write, if the window has room. */
+  next(): PendingSend | undefined {
     if (this.paused !== undefined) return undefined;
-    for (const flight of this.foremost()) if (flight.writtenAs === 0) return flight;
+    for (const send of this.foremost()) if (send.writeNumber === 0) return send;
     return undefined;
   }
 
-  /** The one that waits longest for an answer. */
-  oldest(): Flight | undefined {
-    for (const flight of this.foremost()) if (flight.writtenAs > 0) return flight;
+  /** The entry that has waited longest for an answer. */
+  oldest(): PendingSend | undefined {
+    for (const send of this.foremost()) if (send.writeNumber > 0) return send;
     return undefined;
   }
 
   /**
-   * A connection answers in order: what was written before this one and is not answered got lost,
-   * and goes again. Of one that was written twice nobody knows which time is answered, so it proves
-   * nothing.
+   * A connection answers in order, so entries written before this one without an answer were lost and are
+   * written again. An entry that was written twice proves nothing: the answer may be to either write.
    */
-  answered(proof: Flight): void {
+  answered(proof: PendingSend): void {
     if (proof.tries !== 1) return;
-    for (const flight of this.foremost()) {
-      if (flight.writtenAs > 0 && flight.writtenAs < proof.writtenAs) flight.writtenAs = 0;
+    for (const send of this.foremost()) {
+      if (send.writeNumber > 0 && send.writeNumber < proof.writeNumber) send.writeNumber = 0;
     }
   }
 
-  /** Everything is to be written again, in order. */
-  again(): void {
-    this.rest();
-    for (const flight of this.flights.values()) flight.writtenAs = 0;
+  /** Marks every entry to be written again, in order. */
+  rewriteAll(): void {
+    this.clearTimers();
+    for (const send of this.pending.values()) send.writeNumber = 0;
   }
 
-  /** The same, on a connection that has heard nothing yet. */
-  anew(): void {
-    this.again();
-    for (const flight of this.flights.values()) flight.tries = 0;
+  /** Marks every entry to be written again on a new connection. */
+  restart(): void {
+    this.rewriteAll();
+    for (const send of this.pending.values()) send.tries = 0;
   }
 
-  rest(): void {
+  clearTimers(): void {
     this.timer?.();
     this.paused?.();
     this.timer = this.paused = undefined;
   }
 
-  private *foremost(): Generator<Flight> {
-    let left = this.isCareful ? 1 : this.window;
-    for (const flight of this.flights.values()) {
+  private *foremost(): Generator<PendingSend> {
+    let left = this.isOneAtATime ? 1 : this.window;
+    for (const send of this.pending.values()) {
       if (left === 0) return;
       left -= 1;
-      yield flight;
+      yield send;
     }
   }
 }
 
-function frameOf(entry: Entry): ClientFrame {
+function frameOf(entry: OutboxEntry): ClientFrame {
   const { clientMsgId, body, type: msgType, extra, mentions, replyTo, address } = entry;
   const fields = {
     clientMsgId,

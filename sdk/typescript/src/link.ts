@@ -8,9 +8,9 @@ import type { Timing } from "./timing.js";
 import type { SignIn } from "./tokens.js";
 import type { State } from "./types.js";
 
-/** Who hears of the link. */
-export interface LinkEars {
-  /** Before a socket is opened. What it throws counts as a failed try. */
+/** Callbacks of the link. */
+export interface LinkListener {
+  /** Runs before a socket is opened. If it throws, the attempt has failed. */
   prepare(): Promise<void>;
   online(limits: Limits): void;
   offline(): void;
@@ -18,15 +18,15 @@ export interface LinkEars {
   state(state: State): void;
 }
 
-/** Stays connected: opens one socket after the other, as close codes allow. */
+/** Keeps the client connected: opens one socket after the other, as close codes allow. */
 export class Link {
   private socket: Socket | undefined;
   private isOnline = false;
   private isWanted = false;
-  /** Tells tries apart, so that one that was given up changes nothing. */
-  private round = 0;
+  /** The number of the current attempt: callbacks of an abandoned one are ignored. */
+  private attemptNumber = 0;
   private timer: Cancel | undefined;
-  private stable: Cancel | undefined;
+  private stableTimer: Cancel | undefined;
   private readonly backoff: Backoff;
 
   constructor(
@@ -35,7 +35,7 @@ export class Link {
     private readonly tokens: SignIn,
     private readonly clock: Clock,
     private readonly timing: Timing,
-    private readonly ears: LinkEars,
+    private readonly listener: LinkListener,
   ) {
     const { backoffBaseMs: baseMs, backoffMaxMs: maxMs } = timing;
     this.backoff = new Backoff(clock, { baseMs, maxMs });
@@ -47,30 +47,30 @@ export class Link {
     void this.attempt();
   }
 
-  /** Ends the connection and stays away. */
+  /** Closes the connection and does not reconnect. */
   stop(state: State): void {
     this.isWanted = false;
-    this.drop();
-    this.ears.state(state);
+    this.dropConnection();
+    this.listener.state(state);
   }
 
-  /** The network is back, or somebody looks: tries now if it was waiting. */
-  hurry(): void {
+  /** Connects now instead of waiting for the backoff: the network is back, or the app is visible again. */
+  retryNow(): void {
     if (!this.isWanted || this.timer === undefined) return;
     this.backoff.reset();
     void this.attempt();
   }
 
-  /** Whether the server answers on the connection; false if there is none, or it ends before. */
+  /** Pings the server; false if there is no connection or it ends first. */
   async ping(): Promise<boolean> {
     return this.isOnline && ((await this.socket?.ping()) ?? false);
   }
 
-  /** Gives a connection up on which nobody answers, and tries a new one. */
+  /** Drops a connection on which the server does not answer and opens a new one. */
   reconnect(): void {
     if (!this.isWanted || !this.isOnline) return;
-    this.drop();
-    this.later(0);
+    this.dropConnection();
+    this.scheduleAttempt(0);
   }
 
   send(frame: ClientFrame): boolean {
@@ -84,64 +84,64 @@ export class Link {
   private async attempt(stale?: string): Promise<void> {
     this.timer?.();
     this.timer = undefined;
-    const round = ++this.round;
-    this.ears.state({ name: "connecting" });
+    const round = ++this.attemptNumber;
+    this.listener.state({ name: "connecting" });
     try {
-      const { tokens, ears } = this;
+      const { tokens, listener } = this;
       const token = await (stale === undefined ? tokens.token() : tokens.renew(stale));
-      await ears.prepare();
-      if (round !== this.round || !this.isWanted) return;
+      await listener.prepare();
+      if (round !== this.attemptNumber || !this.isWanted) return;
       this.socket = new Socket(this.make, this.url, token, this.clock, this.timing, {
-        ready: (limits) => this.ready(limits),
-        frame: (frame) => ears.frame(frame),
-        closed: (code, reason) => this.closed(code, reason, token),
+        ready: (limits) => this.onReady(limits),
+        frame: (frame) => listener.frame(frame),
+        closed: (code, reason) => this.onClosed(code, reason, token),
       });
     } catch (error) {
       const wait = error instanceof Refused ? error.retryAfterMs : undefined;
-      if (round === this.round && this.isWanted) this.later(wait, stale);
+      if (round === this.attemptNumber && this.isWanted) this.scheduleAttempt(wait, stale);
     }
   }
 
-  private ready(limits: Limits): void {
+  private onReady(limits: Limits): void {
     this.isOnline = true;
-    this.stable = this.clock.after(this.timing.stableMs, () => this.backoff.reset());
-    this.ears.state({ name: "online" });
-    this.ears.online(limits);
+    this.stableTimer = this.clock.after(this.timing.stableMs, () => this.backoff.reset());
+    this.listener.state({ name: "online" });
+    this.listener.online(limits);
   }
 
-  private closed(code: number, word: string, token: string): void {
-    this.drop();
+  private onClosed(code: number, word: string, token: string): void {
+    this.dropConnection();
     if (!this.isWanted) return;
     switch (afterClose(code)) {
       case "refresh":
-        this.later(0, token);
+        this.scheduleAttempt(0, token);
         return;
       case "giveUp": {
         const reason = word in codes ? (word as Reason) : "session_invalid";
         if (endsSession(reason)) this.tokens.end(reason);
-        else this.stop({ name: "signedOut", reason }); // the sign-in is good, the client is not
+        else this.stop({ name: "signedOut", reason }); // the sign-in is valid, but the server refuses this client
         return;
       }
       case "reconnect":
-        this.later(leastWaitMs(code));
+        this.scheduleAttempt(leastWaitMs(code));
     }
   }
 
-  private later(leastMs = 0, stale?: string): void {
+  private scheduleAttempt(leastMs = 0, stale?: string): void {
     const retryInMs = this.backoff.next(leastMs);
     this.timer = this.clock.after(retryInMs, () => void this.attempt(stale));
-    this.ears.state({ name: "offline", retryInMs });
+    this.listener.state({ name: "offline", retryInMs });
   }
 
-  private drop(): void {
-    this.round += 1;
+  private dropConnection(): void {
+    this.attemptNumber += 1;
     this.timer?.();
     this.timer = undefined;
-    this.stable?.();
+    this.stableTimer?.();
     this.socket?.close();
     this.socket = undefined;
     if (!this.isOnline) return;
     this.isOnline = false;
-    this.ears.offline();
+    this.listener.offline();
   }
 }

@@ -1,10 +1,10 @@
-import { toCamel } from "./casing.js";
+import { camelName, toCamel } from "./casing.js";
 import type { ChatFrame, GroupChangedFrame, MessageType, RevokedFrame } from "./frames.js";
-import type { GroupProfile } from "./groups.js";
-import type { Entry } from "./lane.js";
+import type { GroupProfile, Role } from "./groups.js";
+import type { OutboxEntry } from "./lane.js";
 import type { Change, Message } from "./types.js";
 
-/** A message as HTTP tells it. */
+/** A message, as HTTP returns it. */
 export interface MessageInfo {
   server_msg_id: string;
   client_msg_id: string;
@@ -20,7 +20,7 @@ export interface MessageInfo {
   recall_at?: number;
 }
 
-/** A change as HTTP tells it. */
+/** A change, as HTTP returns it. */
 export interface ChangeInfo {
   conversation_id: string;
   change_seq: number;
@@ -32,7 +32,7 @@ export interface ChangeInfo {
   from_seq?: number;
   user_id?: string;
   user_ids?: string[];
-  role?: string;
+  role?: Role;
   muted_until?: number;
   on?: boolean;
   group?: Record<string, string>;
@@ -47,9 +47,9 @@ const TYPES: Record<number, MessageType> = {
   100: "CUSTOM",
 };
 
-/** What a push says. */
+/** A message from a pushed frame. */
 export function fromFrame(frame: ChatFrame, me: string): Message {
-  const mine = frame.from === me;
+  const isMine = frame.from === me;
   const isPreview = frame.msgSeq === undefined;
   return {
     conversationId: frame.conversationId,
@@ -57,22 +57,22 @@ export function fromFrame(frame: ChatFrame, me: string): Message {
     serverMsgId: frame.serverMsgId,
     seq: Number(frame.msgSeq ?? 0),
     from: frame.from,
-    mine,
+    isMine,
     type: frame.msgType ?? "TEXT",
     body: frame.body,
     ...(frame.extra && { extra: frame.extra }),
     ...(frame.mentions && { mentions: frame.mentions }),
     ...(frame.replyToServerMsgId && { replyTo: frame.replyToServerMsgId }),
-    important: frame.important === true,
-    revoked: frame.revoked === true,
+    isImportant: frame.important === true,
+    isRecalled: frame.revoked === true,
     at: frame.ts,
-    state: isPreview ? "preview" : mine ? "saved" : "received",
+    state: isPreview ? "preview" : isMine ? "saved" : "received",
   };
 }
 
-/** What a pull says. */
+/** A message from a pull. */
 export function fromInfo(info: MessageInfo, me: string): Message {
-  const mine = info.sender_id === me;
+  const isMine = info.sender_id === me;
   const speaksToMe = info.mentions?.some((who) => who === me || who === "@all") ?? false;
   return {
     conversationId: info.conversation_id,
@@ -80,35 +80,35 @@ export function fromInfo(info: MessageInfo, me: string): Message {
     serverMsgId: info.server_msg_id,
     seq: info.seq,
     from: info.sender_id,
-    mine,
+    isMine,
     type: TYPES[info.msg_type] ?? "CUSTOM",
     body: Object.values(info.content)[0] ?? "",
     ...(info.extra && { extra: info.extra }),
     ...(info.mentions && { mentions: info.mentions }),
     ...(info.reply_to_server_msg_id && { replyTo: info.reply_to_server_msg_id }),
-    important: !mine && speaksToMe,
-    revoked: info.recall_at !== undefined,
+    isImportant: !isMine && speaksToMe,
+    isRecalled: info.recall_at !== undefined,
     at: info.send_at,
-    state: mine ? "saved" : "received",
+    state: isMine ? "saved" : "received",
   };
 }
 
-/** What waits in the outbox. */
-export function fromEntry(entry: Entry, me: string): Message {
+/** A message from an outbox entry. */
+export function fromEntry(entry: OutboxEntry, me: string): Message {
   return {
     conversationId: entry.conversationId,
     clientMsgId: entry.clientMsgId,
     serverMsgId: "",
     seq: 0,
     from: me,
-    mine: true,
+    isMine: true,
     type: entry.type,
     body: entry.body,
     ...(entry.extra && { extra: entry.extra }),
     ...(entry.mentions && { mentions: entry.mentions }),
     ...(entry.replyTo !== undefined && { replyTo: entry.replyTo }),
-    important: false,
-    revoked: false,
+    isImportant: false,
+    isRecalled: false,
     at: entry.at,
     state: entry.reason === undefined ? "sending" : "refused",
     ...(entry.reason && { reason: entry.reason }),
@@ -116,7 +116,11 @@ export function fromEntry(entry: Entry, me: string): Message {
   };
 }
 
-/** A recall or a change of a group, as it is pushed. */
+function kindOf(wire: string): Change["kind"] {
+  return camelName(wire) as Change["kind"];
+}
+
+/** A change from a pushed frame. */
 export function changeFromFrame(frame: RevokedFrame | GroupChangedFrame): Change {
   const base = {
     conversationId: frame.conversationId,
@@ -130,23 +134,23 @@ export function changeFromFrame(frame: RevokedFrame | GroupChangedFrame): Change
   }
   return {
     ...base,
-    kind: frame.event as Change["kind"],
+    kind: kindOf(frame.event),
     userIds: frame.userIds ?? (frame.userId === undefined ? [] : [frame.userId]),
     ...(frame.msgSeq !== undefined && { seq: Number(frame.msgSeq) }),
     ...(frame.role && { role: frame.role }),
     ...(frame.mutedUntil !== undefined && { mutedUntil: frame.mutedUntil }),
-    ...(frame.on !== undefined && { on: frame.on }),
+    ...(frame.on !== undefined && { isMuted: frame.on }),
     ...(frame.group && { group: toCamel<GroupProfile>(frame.group) }),
   };
 }
 
-/** The same, as it is pulled. */
+/** A change from a pull. */
 export function changeFromInfo(info: ChangeInfo): Change {
   const seq = info.seq ?? info.from_seq;
   return {
     conversationId: info.conversation_id,
     changeSeq: info.change_seq,
-    kind: info.kind as Change["kind"],
+    kind: kindOf(info.kind),
     by: info.operator_id,
     at: info.at,
     userIds: info.user_ids ?? (info.user_id === undefined ? [] : [info.user_id]),
@@ -154,7 +158,7 @@ export function changeFromInfo(info: ChangeInfo): Change {
     ...(info.server_msg_id !== undefined && { serverMsgId: info.server_msg_id }),
     ...(info.role && { role: info.role }),
     ...(info.muted_until !== undefined && { mutedUntil: info.muted_until }),
-    ...(info.on !== undefined && { on: info.on }),
+    ...(info.on !== undefined && { isMuted: info.on }),
     ...(info.group && { group: toCamel<GroupProfile>(info.group) }),
   };
 }

@@ -13,7 +13,7 @@ export interface ClientOptions {
   store?: Store;
   /** 1 iOS, 2 Android, 3 Windows, 4 macOS, 5 Web (the default). */
   platform?: number;
-  /** About so many messages of a conversation stay in memory; older ones are loaded again. */
+  /** About this many messages of a conversation stay in memory; older ones are loaded again. */
   keep?: number;
   timing?: Partial<Timing>;
   clock?: Clock;

@@ -1,6 +1,6 @@
 import type { Off } from "./events.js";
 
-/** In a browser: calls when the page is looked at again and when the network is back. */
+/** In a browser: calls back when the page becomes visible and when the network is back. */
 export function watchPage(call: () => void): Off {
   if (typeof document === "undefined" || typeof window === "undefined") return () => {};
   const seen = () => {

@@ -9,10 +9,12 @@ export interface User {
   readonly extra: string;
   /** Milliseconds since 1970. */
   readonly createdAt: number;
+  /** When the profile last changed; milliseconds since 1970. */
+  readonly updatedAt: number;
 }
 
 export interface NewUser {
-  /** Without one the server makes it. */
+  /** Optional: the server generates one. */
   userId?: string;
   nickname: string;
   password: string;
@@ -20,7 +22,7 @@ export interface NewUser {
   extra?: string;
 }
 
-/** What you may change of your own profile. */
+/** The fields of your own profile; absent ones stay. */
 export interface Profile {
   nickname?: string;
   avatar?: string;
@@ -29,13 +31,14 @@ export interface Profile {
 
 export interface Presence {
   readonly userId: string;
-  readonly online: boolean;
+  readonly isOnline: boolean;
   readonly platforms: readonly string[];
   /** Milliseconds since 1970. */
   readonly lastSeenAt?: number;
 }
 
-interface Status {
+/** The presence of a user, as HTTP returns it. */
+export interface OnlineStatus {
   user_id: string;
   status: number;
   detail_platform_status?: Array<{ platform_name: string }>;
@@ -44,7 +47,7 @@ interface Status {
 
 const KNOWN_MAX = 10_000;
 
-/** The people this sign-in has asked for, each the same object until they change. */
+/** The users this sign-in has loaded, each the same object until it changes. */
 export class KnownPeople {
   private readonly users = new Map<string, User>();
 
@@ -54,10 +57,10 @@ export class KnownPeople {
     return this.users.get(userId);
   }
 
-  learn(answer: object): User {
-    const told = toCamel<User>(answer);
-    const before = this.users.get(told.userId);
-    const now = sameObject(before, told);
+  store(answer: object): User {
+    const fetched = toCamel<User>(answer);
+    const before = this.users.get(fetched.userId);
+    const now = sameObject(before, fetched);
     if (now === before) return now;
     this.users.delete(now.userId);
     this.users.set(now.userId, now);
@@ -67,10 +70,10 @@ export class KnownPeople {
     return now;
   }
 
-  /** Somebody who was asked for has a new name or picture. */
-  hear(news: Pick<User, "userId" | "nickname" | "avatar">): void {
+  /** Updates the nickname and avatar of a loaded user. */
+  update(news: Pick<User, "userId" | "nickname" | "avatar">): void {
     const before = this.users.get(news.userId);
-    if (before !== undefined) this.learn({ ...before, ...news });
+    if (before !== undefined) this.store({ ...before, ...news });
   }
 
   clear(): void {
@@ -78,7 +81,7 @@ export class KnownPeople {
   }
 }
 
-/** Who people are, and whether they are there. */
+/** User profiles and presence. */
 export class People {
   constructor(
     private readonly http: Http,
@@ -87,32 +90,32 @@ export class People {
 
   /** Your own profile. */
   async me(): Promise<User> {
-    return this.users.learn(await this.http.get<object>("/user/info"));
+    return this.users.store(await this.http.get<object>("/user/info"));
   }
 
-  /** Asks for somebody's profile. Whoever is unchanged is the same object as before. */
+  /** Loads the profile of a user. The same object as before if nothing changed. */
   async get(userId: string): Promise<User> {
-    return this.users.learn(await this.http.get<object>("/user/info", { user_id: userId }));
+    return this.users.store(await this.http.get<object>("/user/info", { user_id: userId }));
   }
 
-  /** The profile as it was asked for last, without asking. The same object until it changes. */
+  /** The profile as last loaded, without a request. The same object until it changes. */
   known(userId: string): User | undefined {
     return this.users.get(userId);
   }
 
   /** Changes your own profile. */
   async update(profile: Profile): Promise<User> {
-    return this.users.learn(await this.http.put<object>("/user/update", toSnake(profile)));
+    return this.users.store(await this.http.put<object>("/user/update", toSnake(profile)));
   }
 
-  /** Who is online, of up to 100 people whom you may know about. */
+  /** The presence of up to 100 users, as far as you may see it. */
   async presence(userIds: readonly string[]): Promise<Presence[]> {
     const body = { user_ids: userIds };
-    const found = await this.http.post<Status[]>("/user/get_users_online_status", body);
+    const found = await this.http.post<OnlineStatus[]>("/user/get_users_online_status", body);
     return found.map((one) => ({
       userId: one.user_id,
-      online: one.status === 1,
-      platforms: one.detail_platform_status?.map((place) => place.platform_name) ?? [],
+      isOnline: one.status === 1,
+      platforms: one.detail_platform_status?.map((platform) => platform.platform_name) ?? [],
       ...(one.last_seen_at !== undefined && { lastSeenAt: one.last_seen_at }),
     }));
   }

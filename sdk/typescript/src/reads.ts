@@ -1,29 +1,29 @@
 import type { MemberReadState } from "./groups.js";
 import type { Message } from "./types.js";
 
-/** What receipts say about one of our own messages. */
-export type Progress = Pick<Message, "state" | "readBy">;
+/** The state of one of our messages by its receipts. */
+export type MessageProgress = Pick<Message, "state" | "readBy">;
 
-/** The operator's voice: it speaks in groups without being a member, and reads nothing. */
+/** The operator's account: it posts in groups without being a member, and reads nothing. */
 const SYSTEM = "system";
 
-interface Cursors {
-  /** The first message they were there for. */
+interface MemberCursors {
+  /** The first message the member may see. */
   from: number;
   delivered: number;
   read: number;
 }
 
-/** How far the other members of a group have received and read. */
+/** The delivered and read cursors of the other members of a group. */
 export class GroupReads {
-  private readonly members = new Map<string, Cursors>();
-  /** Whether everybody is known; until then nobody can say that all have read. */
+  private readonly members = new Map<string, MemberCursors>();
+  /** Whether all members are loaded; until then "read by all" is unknown. */
   private isComplete = false;
 
   constructor(private readonly me: string) {}
 
-  /** The server told everybody's cursors; receipts that came meanwhile are not lost. */
-  learn(members: readonly MemberReadState[]): void {
+  /** Loads the cursors of all members; receipts that came meanwhile are kept. */
+  load(members: readonly MemberReadState[]): void {
     const before = new Map(this.members);
     this.members.clear();
     for (const { userId, fromSeq: from, deliveredSeq, readSeq } of members) {
@@ -36,10 +36,10 @@ export class GroupReads {
   }
 
   /**
-   * A receipt: up to where it had been known before. Once everybody is known, whoever is not among them has left, or was
-   * never in it.
+   * Applies a receipt; returns the previous cursor. Once all members are loaded, receipts of others are
+   * ignored: they have left or never were members.
    */
-  hear(userId: string, kind: "delivered" | "read", seq: number): number {
+  applyReceipt(userId: string, kind: "delivered" | "read", seq: number): number {
     if (userId === SYSTEM || (this.isComplete && !this.members.has(userId))) return seq;
     const known = this.members.get(userId) ?? { from: 0, delivered: 0, read: 0 };
     const before = known[kind];
@@ -49,8 +49,8 @@ export class GroupReads {
   }
 
   /**
-   * They came, and see what is said from this place on. The server may have told of them before we heard of this; then
-   * they stay as far as they are.
+   * Adds new members, who see messages from this seq on. If the server has listed them before, their cursors
+   * stay.
    */
   join(userIds: readonly string[], from: number): void {
     for (const id of userIds) {
@@ -64,8 +64,8 @@ export class GroupReads {
     for (const id of userIds) this.members.delete(id);
   }
 
-  /** How far one of ours at this place has come: read means by everybody who was there for it. */
-  at(seq: number): Progress {
+  /** The progress of our message at this seq: read if every member who may see it has read it. */
+  at(seq: number): MessageProgress {
     let [there, delivered, read] = [0, 0, 0];
     for (const one of this.members.values()) {
       if (one.from > seq) continue;

@@ -1,6 +1,6 @@
 import { codes, type Reason } from "./codes.js";
 
-/** The server said no, and why. */
+/** The server refused a request, with its reason. */
 export class Refused extends Error {
   override readonly name = "Refused";
 
@@ -9,31 +9,31 @@ export class Refused extends Error {
     message: string = codes[reason]?.text ?? reason,
     /** The HTTP status, if it came over HTTP. */
     readonly status?: number,
-    /** The server said when to come back. */
+    /** When to retry, if the server said so. */
     readonly retryAfterMs?: number,
-    /** Names the request in the server's log. */
+    /** Identifies the request in the server's log. */
     readonly requestId?: string,
   ) {
     super(message);
   }
 
-  /** It passes by itself: the same request may succeed a little later. */
+  /** Temporary: the same request may succeed later. */
   get mayRetry(): boolean {
     return mayRetry(this.reason);
   }
 }
 
-/** No answer came that one can use; whether the server did it is not known. */
+/** No usable answer came; it is unknown whether the server handled the request. */
 export class Unreachable extends Error {
   override readonly name = "Unreachable";
 }
 
-/** Whether a refusal passes by itself. */
+/** Whether a refusal is temporary. */
 export function mayRetry(reason: string): boolean {
   return reason in codes && codes[reason as Reason].retry;
 }
 
-/** Whether asking again later makes sense. */
+/** Whether it is temporary, so that a retry makes sense. */
 export function isPassing(error: unknown): boolean {
   return error instanceof Unreachable || (error instanceof Refused && error.mayRetry);
 }
@@ -47,7 +47,7 @@ const OVER: readonly Reason[] = [
   "kicked",
 ];
 
-/** Whether a refusal says that the sign-in is over. */
+/** Whether a refusal ends the sign-in. */
 export function endsSession(reason: Reason): boolean {
   return OVER.includes(reason);
 }

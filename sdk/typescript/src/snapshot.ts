@@ -1,8 +1,8 @@
 import type { Off } from "./events.js";
 
 /**
- * What an app reads is a snapshot: frozen, and the same object until something in it changes. These
- * two return the snapshot before if the new one holds the same, so that `===` tells whether it changed.
+ * The app reads snapshots: frozen, and the same object until something in it changes. These functions return
+ * the previous snapshot if the new one is equal, so that `===` detects changes.
  */
 export function sameObject<Value extends object>(before: Value | undefined, now: Value): Value {
   const isSame = before !== undefined && haveSameFields(before, now);
@@ -18,7 +18,7 @@ export function haveSameItems(a: readonly unknown[], b: readonly unknown[]): boo
   return a.length === b.length && a.every((item, index) => Object.is(item, b[index]));
 }
 
-/** Read for every line of the list at every look: it makes nothing that has to be collected. */
+/** Called for every conversation at every read of the list, so it allocates nothing. */
 function haveSameFields(a: object, b: object): boolean {
   const [before, now] = [a as Record<string, unknown>, b as Record<string, unknown>];
   let fields = 0;
@@ -30,7 +30,7 @@ function haveSameFields(a: object, b: object): boolean {
   return fields === 0;
 }
 
-/** Those who want to read again after a change; called once for all changes of the same moment. */
+/** Listeners called after changes, once for all changes of a moment. */
 export class Subscribers {
   private readonly listeners = new Set<() => void>();
   private isPlanned = false;
@@ -50,7 +50,8 @@ export class Subscribers {
         try {
           listener();
         } catch (error) {
-          // It is the app's mistake: it surfaces on its own, and the other listeners hear of the change.
+          // An error in a listener of the app is rethrown on its own, and the other listeners are still
+          // called.
           queueMicrotask(() => {
             throw error;
           });

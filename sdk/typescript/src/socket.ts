@@ -3,7 +3,7 @@ import { codes } from "./codes.js";
 import { type ClientFrame, type Limits, readFrame, type ServerFrame } from "./frames.js";
 import type { Timing } from "./timing.js";
 
-/** As much of a WebSocket as we use: that of browsers, or of the package `ws`. */
+/** The part of a WebSocket that is used: that of browsers or of the package `ws`. */
 export interface SocketLike {
   send(text: string): void;
   close(): void;
@@ -16,8 +16,8 @@ export interface SocketLike {
 
 export type SocketClass = new (url: string) => SocketLike;
 
-/** Who hears of a socket. */
-export interface SocketEars {
+/** Callbacks of a socket. */
+export interface SocketListener {
   ready(limits: Limits): void;
   frame(frame: ServerFrame): void;
   closed(code: number, reason: string): void;
@@ -25,17 +25,17 @@ export interface SocketEars {
 
 const OPEN = 1;
 
-/** One connection: says who we are, keeps it alive, and tells once that it ended. */
+/** One connection: authenticates, sends heartbeats, and reports its end once. */
 export class Socket {
   private readonly socket: SocketLike;
   private isReady = false;
-  private isOver = false;
+  private isClosed = false;
   private pingAfterMs: number;
   private timer: Cancel;
-  /** Those who asked whether somebody is there. */
-  private asked: Array<(isThere: boolean) => void> = [];
-  /** Why the server ends the connection, if its close frame does not arrive. */
-  private lastWord: string | undefined;
+  /** Pending calls of `ping`. */
+  private pingWaiters: Array<(isThere: boolean) => void> = [];
+  /** Why the server closes the connection, in case its close frame does not arrive. */
+  private closeReason: string | undefined;
 
   constructor(
     make: SocketClass,
@@ -43,58 +43,58 @@ export class Socket {
     private readonly token: string,
     private readonly clock: Clock,
     private readonly timing: Timing,
-    private readonly ears: SocketEars,
+    private readonly listener: SocketListener,
   ) {
     this.socket = new make(url);
     this.pingAfterMs = timing.pingAfterMs;
-    this.timer = clock.after(timing.connectTimeoutMs, () => this.over(1006, "no welcome"));
+    this.timer = clock.after(timing.connectTimeoutMs, () => this.onClosed(1006, "no AUTH_OK in time"));
     this.socket.onopen = () => this.send({ type: "AUTH", token: this.token });
-    this.socket.onmessage = (event: { data: unknown }) => this.hear(event.data);
-    this.socket.onerror = () => {}; // a close follows
+    this.socket.onmessage = (event: { data: unknown }) => this.handle(event.data);
+    this.socket.onerror = () => {}; // `onclose` follows
     this.socket.onclose = (event: { code: number; reason: string }) => {
-      this.over(event.code, String(event.reason));
+      this.onClosed(event.code, String(event.reason));
     };
   }
 
-  /** Whether it went out, as far as one can know. */
+  /** Returns whether it was handed to the socket. */
   send(frame: ClientFrame): boolean {
     return this.write(JSON.stringify(frame));
   }
 
   write(text: string): boolean {
-    if (this.isOver || this.socket.readyState !== OPEN) return false;
+    if (this.isClosed || this.socket.readyState !== OPEN) return false;
     this.socket.send(text);
     return true;
   }
 
-  /** Asks whether somebody is there: true with the next frame, false if the connection ends before. */
+  /** Pings the server: true with the next frame, false if the connection ends first. */
   ping(): Promise<boolean> {
     return new Promise((answer) => {
       if (!this.send({ type: "PING" })) return answer(false);
-      this.asked.push(answer);
+      this.pingWaiters.push(answer);
     });
   }
 
-  /** Ends it and tells nobody. */
+  /** Closes the socket without a callback. */
   close(): void {
-    this.isOver = true;
+    this.isClosed = true;
     this.timer();
     this.socket.close();
-    this.answer(false);
+    this.resolvePings(false);
   }
 
-  private answer(isThere: boolean): void {
-    const asked = this.asked;
-    this.asked = [];
-    for (const answer of asked) answer(isThere);
+  private resolvePings(isThere: boolean): void {
+    const waiters = this.pingWaiters;
+    this.pingWaiters = [];
+    for (const answer of waiters) answer(isThere);
   }
 
-  private hear(data: unknown): void {
-    if (this.isOver) return;
+  private handle(data: unknown): void {
+    if (this.isClosed) return;
     const frame = readFrame(data);
     if (frame === undefined) return;
-    if (this.isReady) this.watch();
-    this.answer(true);
+    if (this.isReady) this.restartHeartbeat();
+    this.resolvePings(true);
     switch (frame.type) {
       case "PING":
         this.send({ type: "PONG" });
@@ -105,39 +105,39 @@ export class Socket {
         if (this.isReady) return; // the answer to REAUTH
         this.isReady = true;
         this.pingAfterMs = Math.min(this.pingAfterMs, (frame.limits.idleTimeoutMs || 90_000) / 3);
-        this.watch();
-        this.ears.ready(frame.limits);
+        this.restartHeartbeat();
+        this.listener.ready(frame.limits);
         return;
       case "AUTH_FAIL":
-        this.lastWord = frame.reason;
+        this.closeReason = frame.reason;
         return;
       case "ERROR":
         if (typeof codes[frame.reason]?.close !== "number") break;
-        this.lastWord = frame.reason; // the close follows, and that is what counts
+        this.closeReason = frame.reason; // the close frame follows and decides
         if (frame.clientMsgId === undefined) return;
     }
-    if (this.isReady) this.ears.frame(frame);
+    if (this.isReady) this.listener.frame(frame);
   }
 
-  /** After a time of silence asks whether somebody is there. Any frame is an answer. */
-  private watch(): void {
+  /** Sends a ping after a time without frames, and gives up if none follows. Any frame counts as an answer. */
+  private restartHeartbeat(): void {
     this.timer();
     this.timer = this.clock.after(this.pingAfterMs, () => {
       this.send({ type: "PING" });
       const { pongTimeoutMs } = this.timing;
-      this.timer = this.clock.after(pongTimeoutMs, () => this.over(1006, "no answer"));
+      this.timer = this.clock.after(pongTimeoutMs, () => this.onClosed(1006, "no answer"));
     });
   }
 
-  private over(code: number, reason: string): void {
-    if (this.isOver) return;
+  private onClosed(code: number, reason: string): void {
+    if (this.isClosed) return;
     this.close();
-    const told = this.lastWord as keyof typeof codes | undefined;
-    const meant = told === undefined ? undefined : codes[told].close;
-    if (code < 4000 && told !== undefined && typeof meant === "number") {
-      this.ears.closed(meant, told);
+    const announced = this.closeReason as keyof typeof codes | undefined;
+    const closeCode = announced === undefined ? undefined : codes[announced].close;
+    if (code < 4000 && announced !== undefined && typeof closeCode === "number") {
+      this.listener.closed(closeCode, announced);
     } else {
-      this.ears.closed(code, reason);
+      this.listener.closed(code, reason);
     }
   }
 }

@@ -1,16 +1,16 @@
 /**
- * Where a device keeps what must survive a reload: its sign-in and what it has not sent yet.
- * Values are plain data. Keys sort by their characters.
+ * Persists the sign-in and unsent messages across reloads. Values are plain data. Keys sort by their
+ * characters.
  */
 export interface Store {
   get(key: string): Promise<unknown>;
   set(key: string, value: unknown): Promise<void>;
   delete(key: string): Promise<void>;
-  /** Everything whose key begins so, in the order of the keys. */
+  /** All entries whose key starts with `prefix`, ordered by key. */
   list(prefix: string): Promise<Array<[string, unknown]>>;
 }
 
-/** Forgets everything when the page or process ends. */
+/** A store in memory: it is lost when the page or process ends. */
 export class MemoryStore implements Store {
   private readonly values = new Map<string, unknown>();
 
@@ -32,12 +32,12 @@ export class MemoryStore implements Store {
   }
 }
 
-/** As much of `indexedDB` as is needed here; its own type would ask every project for the types of browsers. */
+/** The part of `indexedDB` that is used. Its own type would require the DOM types in every project. */
 export interface DatabaseFactory {
   open(name: string, version?: number): any;
 }
 
-/** The lasting store of a browser. */
+/** The persistent store of browsers. */
 export class IndexedDbStore implements Store {
   private opened: Promise<IDBDatabase> | undefined;
 
@@ -47,15 +47,15 @@ export class IndexedDbStore implements Store {
   ) {}
 
   get(key: string): Promise<unknown> {
-    return this.ask("readonly", (values) => values.get(key));
+    return this.request("readonly", (values) => values.get(key));
   }
 
   async set(key: string, value: unknown): Promise<void> {
-    await this.ask("readwrite", (values) => values.put(value, key));
+    await this.request("readwrite", (values) => values.put(value, key));
   }
 
   async delete(key: string): Promise<void> {
-    await this.ask("readwrite", (values) => values.delete(key));
+    await this.request("readwrite", (values) => values.delete(key));
   }
 
   async list(prefix: string): Promise<Array<[string, unknown]>> {
@@ -69,7 +69,7 @@ export class IndexedDbStore implements Store {
     return keys.map((key, index) => [String(key), found[index]]);
   }
 
-  private async ask<T>(
+  private async request<T>(
     mode: IDBTransactionMode,
     request: (values: IDBObjectStore) => IDBRequest<T>,
   ): Promise<T> {
@@ -83,7 +83,7 @@ export class IndexedDbStore implements Store {
       request.onupgradeneeded = () => void request.result.createObjectStore("values");
       request.onsuccess = () => resolve(request.result);
       request.onerror = () => {
-        this.opened = undefined; // the next one may try again
+        this.opened = undefined; // the next call may try again
         reject(request.error);
       };
     });
@@ -98,36 +98,39 @@ function result<T>(request: IDBRequest<T>): Promise<T> {
   });
 }
 
-/** A store that fails (full, forbidden in a private window) costs the reload, not the conversation. */
-export class ForgivingStore implements Store {
+/**
+ * Wraps a store whose failures (full, forbidden in a private window) are reported and otherwise ignored: the
+ * client goes on, only a reload loses data.
+ */
+export class BestEffortStore implements Store {
   constructor(
     private readonly store: Store,
-    private readonly tell: (error: Error) => void,
+    private readonly onError: (error: Error) => void,
   ) {}
 
   get(key: string): Promise<unknown> {
-    return this.store.get(key).catch((error) => this.forgive(error, undefined));
+    return this.store.get(key).catch((error) => this.report(error, undefined));
   }
 
   set(key: string, value: unknown): Promise<void> {
-    return this.store.set(key, value).catch((error) => this.forgive(error, undefined));
+    return this.store.set(key, value).catch((error) => this.report(error, undefined));
   }
 
   delete(key: string): Promise<void> {
-    return this.store.delete(key).catch((error) => this.forgive(error, undefined));
+    return this.store.delete(key).catch((error) => this.report(error, undefined));
   }
 
   list(prefix: string): Promise<Array<[string, unknown]>> {
-    return this.store.list(prefix).catch((error) => this.forgive(error, []));
+    return this.store.list(prefix).catch((error) => this.report(error, []));
   }
 
-  private forgive<T>(error: unknown, instead: T): T {
-    this.tell(error instanceof Error ? error : new Error(String(error)));
+  private report<T>(error: unknown, instead: T): T {
+    this.onError(error instanceof Error ? error : new Error(String(error)));
     return instead;
   }
 }
 
-/** The lasting one if there is one. */
+/** IndexedDB if available, else memory. */
 export function defaultStore(): Store {
   return typeof globalThis.indexedDB === "undefined" ? new MemoryStore() : new IndexedDbStore();
 }

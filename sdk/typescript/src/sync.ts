@@ -3,40 +3,41 @@ import type { Cancel, Clock } from "./clock.js";
 import type { Conversation, Head } from "./conversation.js";
 import type { ClientFrame } from "./frames.js";
 import type { Http } from "./http.js";
-import type { ConversationInfo, Inbox, Mender } from "./inbox.js";
+import type { ConversationInfo, Inbox, GapFiller } from "./inbox.js";
 import { type ChangeInfo, changeFromInfo, fromInfo, type MessageInfo } from "./messages.js";
+import type { OwnJoins } from "./ownJoins.js";
 import { isPassing, Refused } from "./refusal.js";
 import type { Timing } from "./timing.js";
 import type { Change } from "./types.js";
 
-/** Cursors that fit into one frame with room to spare. */
+/** This many cursors fit into one frame with room to spare. */
 const CURSORS_MAX = 500;
 const PAGE = 100;
 const HEADS_PAGE = 1000;
 const CHANGES_PAGE = 200;
-const FEW = 3;
+const SINGLE_INFOS_MAX = 3;
 const PULLS_MAX = 4;
 
-interface Pulled {
+interface MessagesPage {
   messages: MessageInfo[];
   max_seq: number;
   has_more: boolean;
 }
 
-/** Finds what is missing, by holes and by comparing heads, and pulls it. */
-export class Sync implements Mender {
+/** Finds missing messages and changes, by gaps and by comparing heads, and pulls them. */
+export class Sync implements GapFiller {
   private isOnline = false;
-  private isAsking = false;
-  private asksAgain = false;
+  private isComparing = false;
+  private compareAgain = false;
   private lastActive = 0;
-  private namesAt = 0;
-  /** The line was away: what others received and read meanwhile nobody tells us again. */
-  private owesReceipts = false;
-  private heads: Cancel | undefined;
-  private quiet: Cancel | undefined;
-  /** A page of what was missed is on its way. */
-  private page: Cancel | undefined;
-  /** Holes that may close by themselves, and holes that are being pulled. */
+  private infosAt = 0;
+  /** Receipts were missed while offline. They are not pushed again; loading the infos brings them. */
+  private receiptsMissed = false;
+  private headsTimer: Cancel | undefined;
+  private quietTimer: Cancel | undefined;
+  /** Set while a page of missed messages is expected. */
+  private pageTimer: Cancel | undefined;
+  /** Gaps that may close by themselves, and gaps that are being pulled. */
   private readonly waiting = new Map<Conversation, Cancel>();
   private readonly pulling = new Set<Conversation>();
   private readonly backoff: Backoff;
@@ -45,6 +46,7 @@ export class Sync implements Mender {
     private readonly me: string,
     private readonly http: Http,
     private readonly inbox: Inbox,
+    private readonly joins: OwnJoins,
     private readonly clock: Clock,
     private readonly timing: Timing,
     private readonly send: (frame: ClientFrame) => boolean,
@@ -54,92 +56,95 @@ export class Sync implements Mender {
     this.backoff = new Backoff(clock, { baseMs, maxMs });
   }
 
-  /** Before the first connection: the conversations there are. Pushes can then be told from holes. */
-  async first(): Promise<void> {
-    await this.compare(true);
-    await this.learnNames();
+  /**
+   * Loads the conversations before the first connection: without their heads a push could not be told from a
+   * gap.
+   */
+  async loadConversations(): Promise<void> {
+    await this.compareHeads(true);
+    await this.loadInfos();
   }
 
-  /** After each connection: whatever happened meanwhile, in pages, each device from its own place. */
+  /** Catches up after each connection, in pages, from this device's own cursors. */
   online(): void {
     this.isOnline = true;
-    void this.run(async () => {
-      await this.compare();
-      const behind = [...this.inbox.conversations.values()].filter((one) => this.isBehind(one));
-      if (behind.length > 0) this.resend({ type: "RESEND", cursors: cursorsOf(behind) });
-      // A line that breaks often does not ask for it often, but at the next look.
-      const isOld = this.clock.now() - this.namesAt > this.timing.headsEveryMs;
-      await (isOld ? this.learnNames() : this.learnNew());
+    void this.runComparison(async () => {
+      await this.compareHeads();
+      const incomplete = [...this.inbox.conversations.values()].filter((one) => this.isBehind(one));
+      if (incomplete.length > 0) this.resend({ type: "RESEND", cursors: cursorsOf(incomplete) });
+      // On an unstable connection the infos are loaded at the next comparison instead of at each reconnect.
+      const isOld = this.clock.now() - this.infosAt > this.timing.headsEveryMs;
+      await (isOld ? this.loadInfos() : this.loadMissingInfos());
     });
   }
 
   offline(): void {
     this.isOnline = false;
-    this.owesReceipts = true;
-    this.asksAgain = false;
-    this.heads?.();
-    this.quiet?.();
-    this.page?.();
-    this.heads = this.quiet = this.page = undefined;
+    this.receiptsMissed = true;
+    this.compareAgain = false;
+    this.headsTimer?.();
+    this.quietTimer?.();
+    this.pageTimer?.();
+    this.headsTimer = this.quietTimer = this.pageTimer = undefined;
     for (const cancel of this.waiting.values()) cancel();
     this.waiting.clear();
   }
 
-  askHeads(): void {
+  scheduleHeads(): void {
     if (!this.isOnline) return;
-    if (this.isAsking) {
-      this.asksAgain = true;
+    if (this.isComparing) {
+      this.compareAgain = true;
       return;
     }
-    this.heads?.();
-    // Many may ask at once.
-    this.heads = this.clock.after(this.timing.gapDelayMs, () => void this.run(() => this.review()));
+    this.headsTimer?.();
+    // The delay collects many calls into one comparison.
+    this.headsTimer = this.clock.after(this.timing.gapDelayMs, () => void this.runComparison(() => this.refresh()));
   }
 
-  active(): void {
+  noteActivity(): void {
     this.lastActive = this.clock.now();
-    if (this.isOnline) this.quiet ??= this.clock.after(this.timing.quietMs, () => this.hush());
+    if (this.isOnline) this.quietTimer ??= this.clock.after(this.timing.quietMs, () => this.checkQuiet());
   }
 
   pageDone(hasMore: boolean): void {
-    this.page?.();
-    this.page = undefined;
+    this.pageTimer?.();
+    this.pageTimer = undefined;
     if (hasMore) this.resend({ type: "RESEND" });
   }
 
-  hole(conversation: Conversation): void {
+  scheduleFill(conversation: Conversation): void {
     if (!this.isOnline || !conversation.hasBegun || !this.isBehind(conversation)) return;
     if (this.waiting.has(conversation) || this.pulling.has(conversation)) return;
-    const at = placeOf(conversation);
-    const later = this.clock.after(this.timing.gapDelayMs, () => {
+    const cursor = cursorOf(conversation);
+    const timer = this.clock.after(this.timing.gapDelayMs, () => {
       this.waiting.delete(conversation);
-      // While a page of the server closes it there is nothing to do, and not everything at once.
-      const isClosing = this.page !== undefined || placeOf(conversation) !== at;
-      if (isClosing || this.pulling.size >= PULLS_MAX) this.hole(conversation);
+      // Wait while a page is filling the gap, and limit the number of concurrent pulls.
+      const isClosing = this.pageTimer !== undefined || cursorOf(conversation) !== cursor;
+      if (isClosing || this.pulling.size >= PULLS_MAX) this.scheduleFill(conversation);
       else void this.fill(conversation);
     });
-    this.waiting.set(conversation, later);
+    this.waiting.set(conversation, timer);
   }
 
-  /** Older messages than those that are here. */
+  /** Pulls messages older than those on this device. */
   async older(conversation: Conversation, limit: number) {
-    const end = conversation.held.first - 1;
-    const begin = Math.max(conversation.min, end - limit + 1);
+    const end = conversation.messages.first - 1;
+    const begin = Math.max(conversation.minSeq, end - limit + 1);
     const found: MessageInfo[] = [];
     while (begin + found.length <= end) {
       const page = await this.pull(conversation, begin + found.length, end);
       if (page.messages[0]?.seq !== begin + found.length) break;
       found.push(...page.messages);
     }
-    // Somebody else may have loaded them meanwhile.
-    const missing = found.filter(({ seq }) => seq < conversation.held.first);
-    if (missing.at(-1)?.seq !== conversation.held.first - 1) return [];
-    return conversation.takeOlder(missing.map((info) => fromInfo(info, this.me)));
+    // A concurrent call may have loaded them.
+    const missing = found.filter(({ seq }) => seq < conversation.messages.first);
+    if (missing.at(-1)?.seq !== conversation.messages.first - 1) return [];
+    return conversation.prependOlder(missing.map((info) => fromInfo(info, this.me)));
   }
 
-  /** What happened before a change, or last: the newest of it, oldest first. */
+  /** The changes before a change seq, or the latest, oldest first. */
   async changesBefore({ id, changes }: Conversation, before: number | undefined, limit: number): Promise<Change[]> {
-    const end = before === undefined ? (changes.hole()?.to ?? changes.last) : before - 1;
+    const end = before === undefined ? (changes.gap()?.to ?? changes.last) : before - 1;
     const since = Math.max(0, end - Math.min(limit, CHANGES_PAGE));
     if (end <= 0) return [];
     const query = { conversation_id: id, since, limit: end - since };
@@ -147,54 +152,54 @@ export class Sync implements Mender {
     return items.map(changeFromInfo).filter(({ changeSeq }) => changeSeq <= end);
   }
 
-  /** What one is called; nothing is asked if that is known. */
-  async learnName(conversation: Conversation): Promise<void> {
+  /** Loads the name, avatar and member count, unless they are loaded. */
+  async loadInfo(conversation: Conversation): Promise<void> {
     if (conversation.hasInfo) return;
     const query = { conversation_id: conversation.id };
     try {
-      this.inbox.hearInfos([await this.http.get<ConversationInfo>("/conversation/info", query)]);
+      this.inbox.applyInfos([await this.http.get<ConversationInfo>("/conversation/info", query)]);
     } catch (error) {
       if (isPassing(error)) throw error;
-      conversation.hasInfo = true; // there is none
+      conversation.hasInfo = true; // it does not exist
     }
   }
 
-  /** Asks for a page of what was missed, and gives it time to come. */
+  /** Requests a page of missed messages and allows it time to arrive. */
   private resend(frame: ClientFrame): void {
     if (!this.send(frame)) return;
-    this.page?.();
-    this.page = this.clock.after(this.timing.silenceMs, () => {
-      this.page = undefined; // the page or its end got lost: holes are pulled
+    this.pageTimer?.();
+    this.pageTimer = this.clock.after(this.timing.silenceMs, () => {
+      this.pageTimer = undefined; // the page or its end was lost: gaps are pulled instead
     });
   }
 
-  /** Whether something is missing. Nothing is of a blocked conversation, until it is unblocked. */
+  /** Whether messages or changes are missing. A blocked conversation fetches nothing until it is unblocked. */
   private isBehind({ arrived, changes, receive }: Conversation): boolean {
     if (receive === "blocked") return false;
-    return arrived.hole() !== undefined || changes.hole() !== undefined;
+    return arrived.gap() !== undefined || changes.gap() !== undefined;
   }
 
-  private hush(): void {
-    this.quiet = undefined;
+  private checkQuiet(): void {
+    this.quietTimer = undefined;
     const left = this.lastActive + this.timing.quietMs - this.clock.now();
-    if (left > 0) this.quiet = this.clock.after(left, () => this.hush());
-    else this.askHeads();
+    if (left > 0) this.quietTimer = this.clock.after(left, () => this.checkQuiet());
+    else this.scheduleHeads();
   }
 
-  private async review(): Promise<void> {
-    await this.compare();
-    await (this.owesReceipts ? this.learnNames() : this.learnNew());
+  private async refresh(): Promise<void> {
+    await this.compareHeads();
+    await (this.receiptsMissed ? this.loadInfos() : this.loadMissingInfos());
   }
 
-  /** One look at the heads at a time; the next one is planned when it is done. */
-  private async run(look: () => Promise<void>): Promise<void> {
-    if (this.isAsking) {
-      this.asksAgain = true;
+  /** One comparison of heads at a time; the next one is scheduled when it is done. */
+  private async runComparison(look: () => Promise<void>): Promise<void> {
+    if (this.isComparing) {
+      this.compareAgain = true;
       return;
     }
-    this.isAsking = true;
-    this.heads?.();
-    this.heads = undefined;
+    this.isComparing = true;
+    this.headsTimer?.();
+    this.headsTimer = undefined;
     let wait = this.timing.headsEveryMs * (0.8 + 0.4 * this.clock.random());
     try {
       await look();
@@ -202,102 +207,106 @@ export class Sync implements Mender {
     } catch (error) {
       wait = this.waitAfter(error);
     }
-    this.isAsking = false;
+    this.isComparing = false;
     if (!this.isOnline) return;
-    if (this.asksAgain) {
-      this.asksAgain = false;
-      this.askHeads();
+    if (this.compareAgain) {
+      this.compareAgain = false;
+      this.scheduleHeads();
     } else {
-      this.heads ??= this.clock.after(wait, () => void this.run(() => this.review()));
+      this.headsTimer ??= this.clock.after(wait, () => void this.runComparison(() => this.refresh()));
     }
   }
 
-  private async compare(isFirst = false): Promise<void> {
+  private async compareHeads(isFirst = false): Promise<void> {
+    const heads: Head[] = [];
+    const skipped: Head[] = [];
     let cursor: string | undefined;
     do {
       const page = await this.http.get<{ heads: Head[]; has_more: boolean; next_cursor?: string }>(
         "/conversation/heads",
-        { limit: HEADS_PAGE, cursor },
+        { limit: HEADS_PAGE, include_empty: true, cursor },
       );
-      this.inbox.hearHeads(page.heads, isFirst);
+      skipped.push(...this.inbox.applyHeads(page.heads, isFirst));
+      heads.push(...page.heads);
       cursor = page.has_more ? page.next_cursor : undefined;
     } while (cursor !== undefined);
+    await this.joins.announce(heads, skipped);
   }
 
-  /** It also tells how far others have received and read. */
-  private async learnNames(): Promise<void> {
-    this.owesReceipts = false;
+  /** Loads the infos of all conversations. They also bring the cursors of peers. */
+  private async loadInfos(): Promise<void> {
+    this.receiptsMissed = false;
     const path = "/conversation/all";
     const query = { with_last_message: true, limit: HEADS_PAGE };
-    const asked = this.http.get<{ list: ConversationInfo[] }>(path, query);
-    const { list } = await asked.catch((error: unknown) => {
-      this.owesReceipts = true;
+    const request = this.http.get<{ list: ConversationInfo[] }>(path, query);
+    const { list } = await request.catch((error: unknown) => {
+      this.receiptsMissed = true;
       throw error;
     });
-    this.inbox.hearInfos(list);
-    this.namesAt = this.clock.now();
-    // Beyond the first thousand nobody looks.
+    this.inbox.applyInfos(list);
+    this.infosAt = this.clock.now();
+    // Conversations beyond the first page are treated as loaded.
     for (const one of this.inbox.conversations.values()) {
       if (one.hasBegun && one.isListed) one.hasInfo = true;
     }
   }
 
-  /** The names of those that are new or have changed; many at once are asked for together. */
-  private async learnNew(): Promise<void> {
+  /** Loads the infos of new or changed conversations: one by one, or all if there are many. */
+  private async loadMissingInfos(): Promise<void> {
     const all = [...this.inbox.conversations.values()];
-    const nameless = all.filter((one) => one.hasBegun && one.isListed && !one.hasInfo);
-    if (nameless.length > FEW) return this.learnNames();
-    for (const one of nameless) await this.learnName(one);
+    const withoutInfo = all.filter((one) => one.hasBegun && one.isListed && !one.hasInfo);
+    if (withoutInfo.length > SINGLE_INFOS_MAX) return this.loadInfos();
+    for (const one of withoutInfo) await this.loadInfo(one);
   }
 
   private async fill(conversation: Conversation): Promise<void> {
     if (!this.isOnline || this.pulling.has(conversation)) return;
     this.pulling.add(conversation);
-    const at = placeOf(conversation);
-    let again = 0;
+    const cursor = cursorOf(conversation);
+    let retryMs = 0;
     try {
       await this.fillMessages(conversation);
       await this.fillChanges(conversation);
       this.backoff.reset();
-      // What the server does not give now it does not give in a moment either.
-      if (placeOf(conversation) === at) again = this.timing.headsEveryMs;
+      // The server did not return it; an immediate retry would not either.
+      if (cursorOf(conversation) === cursor) retryMs = this.timing.headsEveryMs;
     } catch (error) {
-      again = this.waitAfter(error);
+      retryMs = this.waitAfter(error);
     }
     this.pulling.delete(conversation);
-    if (again === 0) this.hole(conversation);
-    else this.clock.after(again, () => this.hole(conversation));
+    if (retryMs === 0) this.scheduleFill(conversation);
+    else this.clock.after(retryMs, () => this.scheduleFill(conversation));
   }
 
   private async fillMessages(conversation: Conversation): Promise<void> {
-    const hole = conversation.arrived.hole();
-    if (hole === undefined) return;
-    for (let { from } = hole; from <= hole.to; from = conversation.arrived.last + 1) {
-      const page = await this.pull(conversation, from, hole.to);
-      for (const info of page.messages) this.inbox.take(fromInfo(info, this.me));
+    const gap = conversation.arrived.gap();
+    if (gap === undefined) return;
+    for (let { from } = gap; from <= gap.to; from = conversation.arrived.last + 1) {
+      const page = await this.pull(conversation, from, gap.to);
+      for (const info of page.messages) this.inbox.receive(fromInfo(info, this.me));
       if (conversation.arrived.last >= from) continue;
-      // Nothing came for the place we asked for: it is not ours to see, or not there.
-      conversation.arrived.endsAt(page.max_seq);
-      if (page.messages.length > 0) this.askHeads();
+      // Nothing came for the requested seq: the user may not see it, or it does not exist.
+      conversation.arrived.lowerExpected(page.max_seq);
+      if (page.messages.length > 0) this.scheduleHeads();
       return;
     }
   }
 
   private async fillChanges(conversation: Conversation): Promise<void> {
     const { changes, id } = conversation;
-    while (changes.hole() !== undefined) {
+    while (changes.gap() !== undefined) {
       const from = changes.last;
       const query = { conversation_id: id, since: from, limit: PAGE };
       const { items } = await this.http.list<ChangeInfo>("/conversation/changes", query);
       const first = items[0]?.change_seq;
-      if (first === undefined) return changes.endsAt(from);
-      changes.skipTo(first - 1); // what was before we came is not ours to see
-      for (const info of items) this.inbox.takeChange(changeFromInfo(info));
+      if (first === undefined) return changes.lowerExpected(from);
+      changes.skipTo(first - 1); // changes from before the user joined are not visible
+      for (const info of items) this.inbox.receiveChange(changeFromInfo(info));
     }
   }
 
-  private pull(conversation: Conversation, begin: number, end: number): Promise<Pulled> {
-    return this.http.get<Pulled>("/msg/pull", {
+  private pull(conversation: Conversation, begin: number, end: number): Promise<MessagesPage> {
+    return this.http.get<MessagesPage>("/msg/pull", {
       conversation_id: conversation.id,
       begin_seq: begin,
       end_seq: end,
@@ -305,20 +314,20 @@ export class Sync implements Mender {
     });
   }
 
-  /** How long to wait after a failure; what does not pass is the app's to know. */
+  /** How long to wait after a failure; permanent errors are reported to the app. */
   private waitAfter(error: unknown): number {
-    const told = error instanceof Refused ? error.retryAfterMs : undefined;
+    const retryAfterMs = error instanceof Refused ? error.retryAfterMs : undefined;
     if (!isPassing(error) && error instanceof Error) this.problem(error);
-    return isPassing(error) ? Math.max(1, this.backoff.next(told)) : this.timing.headsEveryMs;
+    return isPassing(error) ? Math.max(1, this.backoff.next(retryAfterMs)) : this.timing.headsEveryMs;
   }
 }
 
-/** Where each conversation is on this device. */
+/** The last contiguous seq of each conversation. */
 function cursorsOf(conversations: Conversation[]): Record<string, string> {
   const some = conversations.slice(0, CURSORS_MAX);
   return Object.fromEntries(some.map((one) => [one.id, String(one.arrived.last)]));
 }
 
-function placeOf({ arrived, changes }: Conversation): string {
+function cursorOf({ arrived, changes }: Conversation): string {
   return `${arrived.last} ${changes.last}`;
 }

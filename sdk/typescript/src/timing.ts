@@ -1,31 +1,31 @@
-/** How long things may take. The defaults suit people on ordinary networks. */
+/** Timeouts and intervals. The defaults suit ordinary networks. */
 export interface Timing {
-  /** From opening a socket to being let in. */
+  /** From opening a socket to `AUTH_OK`. */
   connectTimeoutMs: number;
-  /** A silent server is asked whether it is there, and given up if it does not answer. */
+  /** A ping is sent after this long without frames, and the connection dropped if none follows. */
   pingAfterMs: number;
   pongTimeoutMs: number;
-  /** Waits between tries to connect. */
+  /** Waits between attempts to connect. */
   backoffBaseMs: number;
   backoffMaxMs: number;
-  /** A connection that lasted this long was a good one: the waits start small again. */
+  /** A connection that lasted this long is stable: the backoff is reset. */
   stableMs: number;
   httpTimeoutMs: number;
-  /** A refresh is asked for again soon: the server repeats an answer that was lost, but only for a minute. */
+  /** Short, since the server repeats a lost answer to a refresh for a minute only. */
   refreshTimeoutMs: number;
   /** A message without an answer is sent again after this long. */
   silenceMs: number;
-  /** Unanswered messages of a conversation on the wire at a time. */
+  /** Unanswered messages of a conversation in flight. */
   sendWindow: number;
   /** At most one delivered acknowledgement per conversation in this time. */
   ackWindowMs: number;
-  /** A hole may close by itself for this long before it is pulled. */
+  /** A gap may close by itself for this long before it is pulled. */
   gapDelayMs: number;
   /** Heads are compared this often while nothing happens … */
   headsEveryMs: number;
   /** … and once when it has become quiet for this long, since the last push may be the lost one. */
   quietMs: number;
-  /** Typing is told at most this often, and believed for a little longer. */
+  /** TYPING is sent at most this often, and expires after twice as long. */
   typingEveryMs: number;
 }
 

@@ -5,7 +5,7 @@ import type { TokenSource } from "./http.js";
 import { endsSession, Refused } from "./refusal.js";
 import type { Store } from "./storage.js";
 
-/** What signing in gives. */
+/** The answer to a login or refresh. */
 export interface Grant {
   token: string;
   refresh_token: string;
@@ -13,37 +13,37 @@ export interface Grant {
   user_info: { user_id: string };
 }
 
-/** A sign-in as it is kept. */
+/** A sign-in as it is stored. */
 interface Tokens {
   userId: string;
   token: string;
   refreshToken: string;
-  /** By our own clock. */
+  /** By the clock of this device. */
   expiresAt: number;
   lifeMs: number;
 }
 
 const KEY = "session";
 /**
- * After a refresh that nobody answered. The server may have used the token up, and gives the next one
- * again for a minute: so it is asked several times within that.
+ * Backoff after a refresh without an answer. The server may have consumed the refresh token; it repeats the
+ * answer for a minute, so it is asked several times within that.
  */
-const AGAIN = { baseMs: 1_000, maxMs: 8_000 };
+const REFRESH_BACKOFF = { baseMs: 1_000, maxMs: 8_000 };
 
-/** The sign-in of this device: keeps its tokens fresh, one refresh at a time. */
+/** The sign-in of this device: refreshes its tokens, one refresh at a time. */
 export class SignIn implements TokenSource {
   private tokens: Tokens | undefined;
   private renewing: Promise<string> | undefined;
-  private signIns = 0;
-  private forgetting: Promise<void> | undefined;
-  private cancel: Cancel | undefined;
-  /** Nobody wants fresh tokens any more. */
+  private signInCount = 0;
+  private deletion: Promise<void> | undefined;
+  private renewalTimer: Cancel | undefined;
+  /** Set when tokens are no longer refreshed. */
   private isStopped = false;
-  private readonly again: Backoff;
+  private readonly refreshBackoff: Backoff;
 
-  /** There is a newer token: an open socket should carry on with it. */
+  /** Called with a newer token, to reauthenticate the open socket. */
   onRenewed: (token: string) => void = () => {};
-  /** The sign-in is over. */
+  /** Called when the sign-in has ended. */
   onEnded: (reason: Reason) => void = () => {};
 
   constructor(
@@ -51,28 +51,28 @@ export class SignIn implements TokenSource {
     private readonly store: Store,
     private readonly refresh: (refreshToken: string) => Promise<Grant>,
   ) {
-    this.again = new Backoff(clock, AGAIN);
+    this.refreshBackoff = new Backoff(clock, REFRESH_BACKOFF);
   }
 
-  get which(): number {
-    return this.signIns;
+  get signInNumber(): number {
+    return this.signInCount;
   }
 
   get userId(): string | undefined {
     return this.tokens?.userId;
   }
 
-  /** Takes the sign-in of an earlier run, if there is one. */
+  /** Loads the stored sign-in of an earlier run. */
   async resume(): Promise<boolean> {
-    const kept = (await this.store.get(KEY)) as Tokens | undefined;
+    const stored = (await this.store.get(KEY)) as Tokens | undefined;
     this.begin();
-    if (kept !== undefined) this.hold(kept);
-    return kept !== undefined;
+    if (stored !== undefined) this.setTokens(stored);
+    return stored !== undefined;
   }
 
   async take(grant: Grant): Promise<void> {
     this.begin();
-    await this.keep(grant);
+    await this.save(grant);
   }
 
   async token(): Promise<string> {
@@ -81,7 +81,7 @@ export class SignIn implements TokenSource {
     return this.clock.now() < expiresAt ? token : this.renew(token);
   }
 
-  /** A token other than this one. Whoever asks meanwhile waits for the same answer. */
+  /** Returns a token other than this one. Concurrent calls share one refresh. */
   renew(stale: string): Promise<string> {
     if (this.tokens !== undefined && this.tokens.token !== stale) {
       return Promise.resolve(this.tokens.token);
@@ -98,43 +98,44 @@ export class SignIn implements TokenSource {
     if (endsSession(reason)) this.end(reason);
   }
 
-  /** Forgets the sign-in, and tells why unless it was our own wish. */
+  /** Ends the sign-in; reports the reason unless it was a logout. */
   end(reason?: Reason): void {
     const ended = this.tokens;
     if (ended === undefined) return;
     this.stop();
     this.tokens = undefined;
-    // Whoever is put out here is not out in another tab: a sign-in that has ended is refused when it goes on.
-    if (reason !== "kicked") this.forgetting = this.forget(ended);
+    // Being kicked in this tab does not sign out the other tabs that share the store; if the sign-in has
+    // ended, the server refuses it when they resume.
+    if (reason !== "kicked") this.deletion = this.deleteStored(ended);
     if (reason !== undefined) this.onEnded(reason);
   }
 
-  /** Takes these out of the store, unless another tab has put others there. */
-  private async forget(ended: Tokens): Promise<void> {
-    const kept = (await this.store.get(KEY)) as Tokens | undefined;
-    if (kept?.refreshToken === ended.refreshToken) await this.store.delete(KEY);
+  /** Deletes these tokens from the store, unless another tab has stored newer ones. */
+  private async deleteStored(ended: Tokens): Promise<void> {
+    const stored = (await this.store.get(KEY)) as Tokens | undefined;
+    if (stored?.refreshToken === ended.refreshToken) await this.store.delete(KEY);
   }
 
-  /** Nothing is left of a sign-in that has ended. */
-  async forgotten(): Promise<void> {
-    await this.forgetting;
+  /** Resolves when an ended sign-in is deleted from the store. */
+  async whenDeleted(): Promise<void> {
+    await this.deletion;
   }
 
-  /** Lets the tokens grow old. */
+  /** Stops refreshing the tokens. */
   stop(): void {
     this.isStopped = true;
-    this.cancel?.();
-    this.cancel = undefined;
+    this.renewalTimer?.();
+    this.renewalTimer = undefined;
   }
 
-  /** Another sign-in: what the one before still waits for is no longer ours. */
+  /** Starts another sign-in: a refresh of the previous one no longer counts. */
   private begin(): void {
-    this.signIns += 1;
+    this.signInCount += 1;
     this.renewing = undefined;
     this.isStopped = false;
   }
 
-  private async keep(grant: Grant): Promise<void> {
+  private async save(grant: Grant): Promise<void> {
     const lifeMs = grant.expires_in * 1000;
     const tokens = {
       userId: grant.user_info.user_id,
@@ -143,71 +144,71 @@ export class SignIn implements TokenSource {
       expiresAt: this.clock.now() + lifeMs,
       lifeMs,
     };
-    this.hold(tokens);
+    this.setTokens(tokens);
     await this.store.set(KEY, tokens);
   }
 
   private async renewNow(): Promise<string> {
     const used = this.tokens;
     if (used === undefined) throw new Refused("missing_token");
-    // Another tab with the same store may have been first, or be while we ask.
-    const kept = await this.newer(used);
-    this.checkStill(used);
-    if (kept !== undefined && this.clock.now() < kept.expiresAt) this.hold(kept);
-    else await this.ask(used, kept ?? used);
+    // Another tab with the same store may have refreshed already, or may do so during the request.
+    const stored = await this.newerStored(used);
+    this.assertCurrent(used);
+    if (stored !== undefined && this.clock.now() < stored.expiresAt) this.setTokens(stored);
+    else await this.refreshTokens(used, stored ?? used);
     const token = this.tokens?.token;
     if (token === undefined) throw new Refused("missing_token");
     this.onRenewed(token);
     return token;
   }
 
-  private async ask(used: Tokens, latest: Tokens): Promise<void> {
+  private async refreshTokens(used: Tokens, latest: Tokens): Promise<void> {
     const answer = await this.refresh(latest.refreshToken).then(
       (grant) => ({ grant }),
       (error: unknown) => ({ error }),
     );
-    this.checkStill(used);
-    if ("grant" in answer) return this.keep(answer.grant);
+    this.assertCurrent(used);
+    if ("grant" in answer) return this.save(answer.grant);
     const { error } = answer;
     if (!(error instanceof Refused) || error.reason !== "invalid_refresh_token") {
       const wait = error instanceof Refused ? error.retryAfterMs : undefined;
-      this.plan(this.again.next(wait)); // whoever asked may ask much later
+      this.scheduleRenewal(this.refreshBackoff.next(wait)); // the caller may not retry soon
       throw error;
     }
-    const newer = await this.newer(latest);
-    this.checkStill(used);
-    if (newer !== undefined) return this.hold(newer);
+    const newer = await this.newerStored(latest);
+    this.assertCurrent(used);
+    if (newer !== undefined) return this.setTokens(newer);
     this.end(error.reason);
     throw error;
   }
 
-  /** Somebody may have signed out or in while we waited: then the answer is about nobody here. */
-  private checkStill(used: Tokens): void {
+  /** The user may have signed out or in during the wait; then the answer must not be used. */
+  private assertCurrent(used: Tokens): void {
     if (this.tokens !== used) throw new Refused("missing_token");
   }
 
-  /** What the store has instead of these, of the same person. */
-  private async newer(than: Tokens): Promise<Tokens | undefined> {
-    const kept = (await this.store.get(KEY)) as Tokens | undefined;
-    const isNewer = kept?.userId === than.userId && kept.refreshToken !== than.refreshToken;
-    return isNewer ? kept : undefined;
+  /** Newer tokens of the same user in the store. */
+  private async newerStored(than: Tokens): Promise<Tokens | undefined> {
+    const stored = (await this.store.get(KEY)) as Tokens | undefined;
+    const isNewer = stored?.userId === than.userId && stored.refreshToken !== than.refreshToken;
+    return isNewer ? stored : undefined;
   }
 
-  private hold(tokens: Tokens): void {
+  private setTokens(tokens: Tokens): void {
     this.tokens = tokens;
-    this.again.reset();
-    // The server counts in whole seconds, so a token may die one earlier than it says.
+    this.refreshBackoff.reset();
+    // The server counts in whole seconds, so a token may expire a second early.
     const marginMs = Math.min(60_000, 1000 + tokens.lifeMs / 5);
-    this.plan(Math.max(0, tokens.expiresAt - marginMs - this.clock.now()));
+    this.scheduleRenewal(Math.max(0, tokens.expiresAt - marginMs - this.clock.now()));
   }
 
-  private plan(ms: number): void {
-    this.cancel?.();
+  private scheduleRenewal(ms: number): void {
+    this.renewalTimer?.();
     if (this.isStopped) return;
-    // Timers do not take more than 24 days.
-    this.cancel = this.clock.after(Math.min(ms, 2 ** 31 - 1), () => {
+    // Timers are limited to 24 days.
+    this.renewalTimer = this.clock.after(Math.min(ms, 2 ** 31 - 1), () => {
       if (this.tokens === undefined) return;
-      this.renew(this.tokens.token).catch(() => {}); // it has planned the next try
+      this.renew(this.tokens.token).catch(() => {}); // the next attempt is scheduled
     });
   }
 }

@@ -1,30 +1,31 @@
 import type { Reason } from "./codes.js";
 import type { MessageType } from "./frames.js";
-import type { GroupProfile } from "./groups.js";
+import type { GroupProfile, Role } from "./groups.js";
 
-/** What one says. Text is data: it is never read as markup. */
+/** The content of a message to send. Text is data: it is never interpreted as markup. */
 export interface Content {
   type?: MessageType;
   body: string;
   extra?: Record<string, string>;
 }
 
-/** Whom it is for: a conversation, a person, or a group. */
+/** Where a message goes: a conversation id, a user or a group. */
 export type Target = string | { to: string } | { groupId: string };
 
 export interface SendOptions {
-  /** Your app's own options, carried along; the same as in `Content`. */
+  /** Fields of the app, passed on unchanged; overrides `extra` of `Content`. */
   extra?: Record<string, string>;
-  /** User ids, or `@all` by owner and admins of a group. */
+  /** User ids; in a group the owner and admins may also use `@all`. */
   mentions?: string[];
-  /** The `serverMsgId` of what is answered. */
+  /** The `serverMsgId` of the message this replies to. */
   replyTo?: string;
 }
 
 /**
- * How far a message is. Own ones: `sending`, `accepted` (taken, not on disk yet), `saved`, `delivered`,
- * `read`, or `refused`. Others': `received`, or `preview` while it has no place in the order.
- * In a group `delivered` means that somebody has it, `read` that everybody has read it.
+ * The state of a message. Own messages: `sending`, `accepted` (by the server, not on disk yet), `saved`,
+ * `delivered`, `read` or `refused`. Messages of others: `received`, or `preview` while it has no seq. In a
+ * group `delivered` means that at least one member has it, `read` that every member who was in the group when
+ * it was sent has read it.
  */
 export type MessageState =
   | "sending"
@@ -36,44 +37,44 @@ export type MessageState =
   | "received"
   | "preview";
 
-/** A message. Never changed in place: news about it is a new object. */
+/** A message. It is immutable: a change makes a new object. */
 export interface Message {
   readonly conversationId: string;
   readonly clientMsgId: string;
-  /** Empty until the server has named it. */
+  /** Empty until the server has assigned it. */
   readonly serverMsgId: string;
-  /** Its place in the conversation; 0 until it is saved. */
+  /** The sequence number in the conversation; 0 until it is saved. */
   readonly seq: number;
   readonly from: string;
-  readonly mine: boolean;
+  readonly isMine: boolean;
   readonly type: MessageType;
   readonly body: string;
   readonly extra?: Readonly<Record<string, string>>;
   readonly mentions?: readonly string[];
   readonly replyTo?: string;
-  /** It speaks to you in particular. */
-  readonly important: boolean;
-  /** Taken back: there is no text any more. */
-  readonly revoked: boolean;
-  /** When it was saved, else when it was written; milliseconds. */
+  /** It mentions you or replies to a message of yours. */
+  readonly isImportant: boolean;
+  /** Recalled: the text is gone. */
+  readonly isRecalled: boolean;
+  /** When it was saved, else when it was sent; milliseconds since 1970. */
   readonly at: number;
   readonly state: MessageState;
-  /** Of an own message in a group: how many others have read it, as far as is known. */
+  /** For own messages in a group: how many other members are known to have read it. */
   readonly readBy?: number;
   /** Why it was refused. */
   readonly reason?: Reason;
-  /** Of a refused one: the place it stays behind, the last one that was here when it was refused. */
+  /** For a refused message: the last seq on this device when it was refused. It is shown after that message. */
   readonly after?: number;
 }
 
 /**
- * What you hear of a conversation. Of a `blocked` one nothing new comes to this device; it comes when that
- * ends. `unread` of its line still counts what waits.
+ * How you are notified of a conversation. A blocked one receives nothing on this device until it is
+ * unblocked; `unread` of its summary still counts the waiting messages.
  */
 export type Receive = "normal" | "silent" | "blocked";
 
-/** A line of the list. */
-export interface ConversationLine {
+/** A conversation as the list shows it. */
+export interface ConversationSummary {
   readonly id: string;
   readonly kind: "single" | "group";
   readonly peerId?: string;
@@ -84,24 +85,24 @@ export interface ConversationLine {
   readonly unread: number;
   readonly mentionUnread: number;
   readonly lastMessage?: Message;
-  readonly pinned: boolean;
+  readonly isPinned: boolean;
   readonly receive: Receive;
-  /** Whether you are still in it. */
-  readonly active: boolean;
-  /** Its group was dissolved or dismissed: it is not in the list any more. */
-  readonly ended: boolean;
-  /** You hid it, and nothing was said since: it is not in the list. */
-  readonly hidden: boolean;
-  /** Everything up to here is on this device, from its oldest message on. */
+  /** Whether you are still a member. */
+  readonly isActive: boolean;
+  /** The group was dissolved or dismissed, so it is no longer in the list. */
+  readonly isEnded: boolean;
+  /** You hid it and no message came since, so it is not in the list. */
+  readonly isHidden: boolean;
+  /** The last message on this device; there is no gap between the oldest one and this. */
   readonly lastSeq: number;
   readonly readSeq: number;
-  /** How far the other person has received and read. */
+  /** The delivered and read cursors of the peer, in a private conversation. */
   readonly peerDeliveredSeq: number;
   readonly peerReadSeq: number;
   readonly updatedAt: number;
 }
 
-/** Something that happened to what is stored: a recall, or people or the group changed. */
+/** A recall, or a change of the members or of the group. */
 export interface Change {
   readonly conversationId: string;
   readonly changeSeq: number;
@@ -114,60 +115,65 @@ export interface Change {
     | "owner"
     | "updated"
     | "muted"
-    | "all_muted"
+    | "allMuted"
     | "dissolved"
     | "dismissed"
-    | "member_updated";
+    | "memberUpdated";
   readonly by: string;
   readonly at: number;
   readonly userIds: readonly string[];
-  readonly role?: string;
+  /** Their new role. */
+  readonly role?: Role;
   readonly mutedUntil?: number;
-  readonly on?: boolean;
-  /** What changed of the group's profile. */
+  /** For `allMuted`: whether only the owner and admins may post. */
+  readonly isMuted?: boolean;
+  /** The fields of the group's profile that changed. */
   readonly group?: Readonly<GroupProfile>;
-  /** Of a recall: which message. Of a join: the first one they see. */
+  /** For a recall: the message. For a join: the first message that the new members see. */
   readonly seq?: number;
   readonly serverMsgId?: string;
 }
 
-/** How it stands with the server. */
+/** The state of the connection and of the sign-in. */
 export type State =
   | { readonly name: "connecting" }
   | { readonly name: "online" }
-  /** `retryInMs` is absent if nobody is trying. */
+  /** `retryInMs` is absent if no attempt is planned. */
   | { readonly name: "offline"; readonly retryInMs?: number }
-  /** Somebody signed in elsewhere, and only one may be here. */
+  /** The same account signed in on another device, and the server allows only one. */
   | { readonly name: "kicked" }
   | { readonly name: "signedOut"; readonly reason: Reason | "logout" };
 
-/** What a client tells. */
+/** The events of a client. */
 export interface Events {
   state: State;
   /**
-   * There is a new message: in the order of the conversation, each once. Also own ones, when they are sent.
-   * What had been delivered before this device came is history: it is in `messages`, and no event.
+   * A new message: once, in the order of its conversation. Own messages too, when they are sent. Messages
+   * that were delivered before this device signed in are history: `messages` has them, without an event.
    */
   message: Message;
-  /** A message changed: its state, its place, or it was taken back. */
+  /** A message changed: its state, its seq, or it was recalled. */
   update: Message;
-  /** A preview or an unsent message is gone. Previews go when the line breaks; what was saved comes as `message`. */
+  /**
+   * A preview or an unsent message is gone. Previews are removed when the connection is lost; those that were
+   * saved come again as `message`.
+   */
   removed: { conversationId: string; clientMsgId: string; serverMsgId: string };
-  conversation: ConversationLine;
+  conversation: ConversationSummary;
   change: Change;
   receipt: { conversationId: string; userId: string; kind: "delivered" | "read"; seq: number };
-  typing: { conversationId: string; userId: string; on: boolean };
-  /** Somebody you share a conversation with, or you on another device, has a new name or picture. */
+  typing: { conversationId: string; userId: string; isTyping: boolean };
+  /** A user you share a conversation with (or you, on another device) changed the nickname or avatar. */
   person: { userId: string; nickname: string; avatar: string };
   joinRequest: { groupId: string; userId: string; requestId: string; message: string };
-  joinDecision: { groupId: string; by: string; requestId: string; accepted: boolean };
-  /** Something was refused that nobody waits for. */
+  joinDecision: { groupId: string; by: string; requestId: string; isAccepted: boolean };
+  /** An error that no call returned. */
   problem: Error;
 }
 
 /**
- * The id of a conversation, which one may build. One between two others, as a link may name it, is none
- * of ours: what is said goes to one of them, so it is the conversation with that one.
+ * The id of the conversation with `target`. A private conversation id that does not name `me` is read as the
+ * private conversation with its first user: that is where a message would go.
  */
 export function conversationOf(me: string, target: Target): string {
   if (typeof target === "string") return conversationOf(me, addressOf(me, target));
@@ -175,7 +181,7 @@ export function conversationOf(me: string, target: Target): string {
   return `si_${[me, target.to].sort().join("_")}`;
 }
 
-/** Whom a conversation is with. */
+/** The user or group of a conversation. */
 export function addressOf(me: string, conversationId: string): { to: string } | { groupId: string } {
   if (conversationId.startsWith("sg_")) return { groupId: conversationId.slice(3) };
   const [, a = "", b = ""] = conversationId.split("_");

@@ -1,52 +1,52 @@
 import type { Cancel, Clock } from "./clock.js";
 
-/** Who is writing. Told again and again while somebody writes, so it is forgotten when that stops. */
+/** Who is typing. Clients repeat TYPING while typing goes on, so an entry expires when it stops. */
 export class Typing {
-  private readonly told = new Map<string, number>();
-  private readonly heard = new Map<string, Cancel>();
+  private readonly sentAt = new Map<string, number>();
+  private readonly expiries = new Map<string, Cancel>();
 
   constructor(
     private readonly clock: Clock,
     private readonly everyMs: number,
-    private readonly tell: (conversationId: string, userId: string, on: boolean) => void,
+    private readonly onChange: (conversationId: string, userId: string, isTyping: boolean) => void,
   ) {}
 
-  /** Whether it is time to tell the others again. */
-  mayTell(conversationId: string): boolean {
+  /** Records a TYPING frame if the interval has passed; returns whether to send it. */
+  recordSendIfDue(conversationId: string): boolean {
     const now = this.clock.now();
-    const last = this.told.get(conversationId);
+    const last = this.sentAt.get(conversationId);
     if (last !== undefined && now - last < this.everyMs) return false;
-    this.told.set(conversationId, now);
+    this.sentAt.set(conversationId, now);
     return true;
   }
 
-  /** What was being written is said: the next word is told at once. */
-  said(conversationId: string): void {
-    this.told.delete(conversationId);
+  /** The message was sent: the next key sends TYPING at once. */
+  reset(conversationId: string): void {
+    this.sentAt.delete(conversationId);
   }
 
-  hear(conversationId: string, userId: string): void {
+  start(conversationId: string, userId: string): void {
     const key = `${conversationId} ${userId}`;
-    const known = this.heard.get(key);
-    known?.();
+    const timer = this.expiries.get(key);
+    timer?.();
     const forget = () => this.stop(conversationId, userId);
-    this.heard.set(key, this.clock.after(this.everyMs * 2, forget));
-    if (known === undefined) this.tell(conversationId, userId, true);
+    this.expiries.set(key, this.clock.after(this.everyMs * 2, forget));
+    if (timer === undefined) this.onChange(conversationId, userId, true);
   }
 
-  /** They have said it, or nothing more is heard. */
+  /** Ends typing: the message came, or the entry expired. */
   stop(conversationId: string, userId: string): void {
     const key = `${conversationId} ${userId}`;
-    const known = this.heard.get(key);
-    if (known === undefined) return;
-    known();
-    this.heard.delete(key);
-    this.tell(conversationId, userId, false);
+    const timer = this.expiries.get(key);
+    if (timer === undefined) return;
+    timer();
+    this.expiries.delete(key);
+    this.onChange(conversationId, userId, false);
   }
 
   end(): void {
-    for (const cancel of this.heard.values()) cancel();
-    this.heard.clear();
-    this.told.clear();
+    for (const cancel of this.expiries.values()) cancel();
+    this.expiries.clear();
+    this.sentAt.clear();
   }
 }

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 
 import { afterClose, Backoff } from "../src/backoff.js";
 import { codes } from "../src/codes.js";
-import { Pace } from "../src/pace.js";
+import { RateLimiter } from "../src/rateLimiter.js";
 import { FakeClock } from "./fake.js";
 
 test("waits double up to a bound and are spread between nothing and it", () => {
@@ -32,9 +32,9 @@ test("every reason that ends a connection says what to do next", () => {
 
 test("a pace is kept, and saves up for a second at most", async () => {
   const clock = new FakeClock();
-  const pace = new Pace(clock);
+  const pace = new RateLimiter(clock);
   expect(pace.take()).toBe(0);
-  pace.limit(10);
+  pace.setRate(10);
   const takes = () => Array.from({ length: 20 }, () => pace.take()).filter((wait) => wait === 0).length;
   expect(takes()).toBe(9);
   await clock.pass(10_000);

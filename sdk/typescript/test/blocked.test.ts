@@ -17,7 +17,7 @@ afterAll(() => server.stop());
 
 const bodies = (client: Client) => client.messages({ to: "bob" }).map((message) => message.body);
 
-/** Heads have been compared, and what they showed to be missing would have come. */
+/** Heads were compared meanwhile; a missing message would have been pulled. */
 async function looked(client: Client): Promise<void> {
   client.refresh();
   await new Promise((done) => setTimeout(done, 1_200));
@@ -47,4 +47,30 @@ test("a blocked conversation brings nothing new until it is unblocked, then ever
   await until(() => bodies(alice).length === 3 && bodies(tablet).length === 3, "everything");
   expect(bodies(alice)).toEqual(["before", "one", "two"]);
   expect(heard).toEqual(["one", "two"]);
+});
+
+test("somebody who has not written is blocked on every device, before the first message", async () => {
+  const carol = await server.person("carol");
+  const dave = await server.person("dave");
+  const told: string[] = [];
+  carol.on("conversation", ({ id, receive }) => told.push(`${id} ${receive}`));
+  await carol.receive({ to: "dave" }, "blocked");
+  expect(carol.conversation({ to: "dave" })?.receive).toBe("blocked");
+  await until(() => told.includes("si_carol_dave blocked"), "an app can show it");
+  await expect(carol.receive({ to: "nobody" }, "blocked")).rejects.toMatchObject({ reason: "conversation_not_found" });
+  // A device that signs in later knows it before it hears of him.
+  const tablet = server.client();
+  await tablet.login("carol", "password-1");
+  await until(() => tablet.conversation({ to: "dave" })?.receive === "blocked", "the tablet knows");
+  for (const device of [carol, tablet]) expect(device.conversations()).toEqual([]);
+
+  await dave.saved(dave.send({ to: "carol" }, "hello"));
+  await Promise.all([looked(carol), looked(tablet)]);
+  const said = (client: Client) => client.messages({ to: "dave" }).map((message) => message.body);
+  for (const device of [carol, tablet]) {
+    expect(said(device)).toEqual([]);
+    expect(device.conversations().map(({ receive }) => receive)).toEqual(["blocked"]);
+  }
+  await carol.receive({ to: "dave" }, "normal");
+  await until(() => said(carol).length === 1 && said(tablet).length === 1, "everything");
 });

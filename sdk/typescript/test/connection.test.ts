@@ -25,7 +25,7 @@ test("a server that does not answer is left, and tried again later", async () =>
   expect(world.client.state).toMatchObject({ retryInMs: 250 });
   await world.clock.pass(250);
   expect(world.sockets.length).toBe(2);
-  await world.clock.pass(10_000); // no welcome
+  await world.clock.pass(10_000); // no AUTH_OK
   expect(world.states.at(-1)).toBe("offline");
 });
 
@@ -118,7 +118,7 @@ test("a refresh that is refused ends the sign-in; one that nobody answers does n
   const world = new World();
   await world.online();
   world.socket.end(4100, "token_expired");
-  await world.clock.pass(5_000); // nobody answers /auth/refresh
+  await world.clock.pass(5_000); // no answer to /auth/refresh
   expect(world.client.state.name).toBe("offline");
   world.answers["/auth/refresh"] = () => ({ status: 401, reason: "invalid_refresh_token" });
   await world.clock.pass(60_000);
@@ -185,7 +185,7 @@ test("what an earlier sign-in still hears does nothing to the next one", async (
   const world = new World();
   await world.online();
   const late: Array<(response: Response) => void> = [];
-  const answer = (status: number, told: object) => Response.json(told, { status });
+  const answer = (status: number, body: object) => Response.json(body, { status });
   world.slow = (path) =>
     path === "/user/info" || path === "/auth/refresh"
       ? new Promise((answered) => late.push(answered))
@@ -193,7 +193,7 @@ test("what an earlier sign-in still hears does nothing to the next one", async (
   const asked = world.client.people.me().catch((error: Error) => error);
   world.socket.end(4100, "token_expired");
   await world.clock.pass(1_000);
-  expect(late.length).toBe(2); // the question and the refresh
+  expect(late.length).toBe(2); // the request and the refresh
   world.answers["/auth/login"] = () => ({ ...world.grant("theirs"), user_info: { user_id: "them" } });
   await world.client.login("them", "password");
   await calm();

@@ -1,7 +1,7 @@
 import { Client, type ClientOptions, type Clock, MemoryStore } from "../src/index.js";
 import type { SocketClass, SocketLike } from "../src/socket.js";
 
-/** A clock that stands still until it is moved. */
+/** A clock that only moves when advanced. */
 export class FakeClock implements Clock {
   private time = 1_000_000;
   private next = 0;
@@ -22,7 +22,7 @@ export class FakeClock implements Clock {
     return () => void this.timers.delete(id);
   }
 
-  /** Moves on, and lets everything happen that was due. */
+  /** Advances the clock and runs what is due. */
   async pass(ms: number): Promise<void> {
     const end = this.time + ms;
     for (;;) {
@@ -90,7 +90,7 @@ export class FakeSocket implements SocketLike {
 
 type Answer = object | { status: number; reason: string };
 
-/** A client whose whole world is in the test. */
+/** A client with a fake clock, store, socket and server. */
 export class World {
   readonly clock = new FakeClock();
   readonly sockets: FakeSocket[] = [];
@@ -104,7 +104,7 @@ export class World {
     "/conversation/all": () => ({ list: [], has_more: false }),
   };
 
-  /** Answers in its own time, if it wants to. */
+  /** May answer later. */
   slow: (path: string, request?: RequestInit) => Promise<Response> | undefined = () => undefined;
 
   constructor(options: Partial<ClientOptions> = {}) {
@@ -150,9 +150,9 @@ export class World {
     const slow = this.slow(path, request);
     if (slow !== undefined) return slow;
     const answer = this.answers[path]?.(query, given as never);
-    if (answer === undefined) throw new Error(`nobody answers ${path}`);
+    if (answer === undefined) throw new Error(`no answer set for ${path}`);
     const status = "status" in answer ? (answer.status as number) : 200;
-    const told = status === 200 ? { code: 0, data: answer } : { code: 1, ...answer };
-    return new Response(JSON.stringify(told), { status });
+    const envelope = status === 200 ? { code: 0, data: answer } : { code: 1, ...answer };
+    return new Response(JSON.stringify(envelope), { status });
   }
 }

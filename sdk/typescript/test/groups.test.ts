@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 
-import type { Change, Client, Group } from "../src/index.js";
+import { type Change, type Client, type Group, MemoryStore } from "../src/index.js";
 import { Server, until } from "./server.js";
 
 let server: Server;
@@ -26,7 +26,7 @@ const kinds = () => changes.map(({ kind }) => kind);
 test("whoever is brought in sees the group and hears of it", async () => {
   await until(() => bob.conversation(group.conversationId)?.name === "Chess", "its name");
   expect(kinds()).toEqual(["joined"]);
-  expect((await bob.groups.get(group.groupId)).myRole).toBe(0);
+  expect((await bob.groups.get(group.groupId)).myRole).toBe("member");
 });
 
 test("messages, mentions and answers", async () => {
@@ -39,14 +39,51 @@ test("messages, mentions and answers", async () => {
   expect(line()).toMatchObject({ unread: 0, mentionUnread: 0 });
   const last = () => alice.messages({ groupId: group.groupId }).at(-1);
   await until(() => last()?.body === "Yes?", "the answer");
-  expect(last()).toMatchObject({ replyTo: first.serverMsgId, important: true });
+  expect(last()).toMatchObject({ replyTo: first.serverMsgId, isImportant: true });
 });
 
 test("how far everybody has come can be asked", async () => {
   const state = await alice.groups.readState(group.groupId);
   expect(state?.map(({ userId }) => userId)).toEqual(["alice", "bob"]);
-  // Bob answered, which reads what came before.
+  // Bob replied, which marks earlier messages as read.
   expect(state?.[1]).toMatchObject({ fromSeq: 1, readSeq: 2 });
+});
+
+test("being added while away is told, whatever one may read there and whatever happened since", async () => {
+  const store = new MemoryStore();
+  const told: Change[] = [];
+  const arrive = async (given?: MemoryStore) => {
+    told.length = 0;
+    const client = server.client(given && { store: given });
+    client.on("change", (change) => told.push(change));
+    await client.login("dave", "password-1");
+    await client.ready();
+    return client;
+  };
+  await bob.register({ userId: "dave", nickname: "dave", password: "password-1" });
+  const joins = () => told.filter(({ userIds }) => userIds.includes("dave")).map((one) => `${one.kind} ${one.conversationId}`);
+  const archive = async (): Promise<Group> => {
+    const made = await alice.groups.create({ name: "Archive", history: "all" });
+    for (const text of ["one", "two", "three"]) await alice.saved(alice.send(made.conversationId, text));
+    await alice.groups.invite(made.groupId, ["dave"]);
+    return made;
+  };
+  const first = await archive();
+  for (let round = 0; round < 205; round += 1) await alice.groups.muteAll(first.groupId, round % 2 === 0);
+  const dave = await arrive(store); // for the first time
+  expect(joins()).toEqual([`joined ${first.conversationId}`]);
+  expect(told[0]?.by).toBe("alice");
+  dave.close();
+  await until(async () => !(await alice.people.presence(["dave"]))[0]!.isOnline, "dave is away");
+  (await arrive(store)).close();
+  expect(joins()).toEqual([]); // once
+  const second = await archive();
+  const other = await arrive(); // another device, which was told of nothing
+  expect(joins()).toEqual([`joined ${second.conversationId}`]);
+  const again = await arrive(store);
+  expect(joins()).toEqual([`joined ${second.conversationId}`]); // each device
+  again.close();
+  other.close();
 });
 
 test("a newcomer sees messages from the join on", async () => {
@@ -72,12 +109,34 @@ test("changes come in order, each once", async () => {
   bob.discard(refused.clientMsgId);
   await alice.groups.mute(id, "bob", 0);
   await until(() => bob.conversation({ groupId: id })?.name === "Go", "its new name");
-  const wanted = ["joined", "joined", "updated", "role", "all_muted", "all_muted", "muted", "muted"];
+  const wanted = ["joined", "joined", "updated", "role", "allMuted", "allMuted", "muted", "muted"];
   await until(() => kinds().length === wanted.length, "all changes");
   expect(kinds()).toEqual(wanted);
   const { list, total } = await bob.groups.members(id);
   expect(total).toBe(3);
-  expect(list.find(({ userId }) => userId === "carol")?.roleLevel).toBe(1);
+  expect(list.find(({ userId }) => userId === "carol")?.role).toBe("admin");
+});
+
+test("names are camelCase, booleans say is or has, and what is one of a few things is a word", async () => {
+  const { groupId, conversationId } = group;
+  const me = await bob.people.me();
+  expect(me.updatedAt).toBeGreaterThanOrEqual(me.createdAt);
+  const mine = await bob.groups.get(groupId);
+  const { list } = await bob.groups.members(groupId);
+  const [page] = (await bob.groups.joined()).list;
+  expect([mine.myRole, page?.myRole, mine.isEnded]).toEqual(["member", "member", false]);
+  expect(list.map(({ userId, role }) => `${userId} ${role}`)).toContain("carol admin");
+  const told = changes.filter(({ kind }) => kind === "role" || kind === "allMuted");
+  expect(told.map(({ role, isMuted }) => role ?? isMuted)).toEqual(["admin", true, false]);
+  const [presence] = await bob.people.presence(["alice"]);
+  const all = [me, mine, page, ...list, ...changes, presence, bob.conversation(conversationId), ...bob.messages(conversationId)];
+  for (const one of all) {
+    for (const [name, value] of Object.entries(one ?? {})) {
+      expect(name).toMatch(/^[a-z][A-Za-z0-9]*$/);
+      if (typeof value === "boolean") expect(name).toMatch(/^(is|has)[A-Z]/);
+      if (["kind", "role", "myRole", "state", "receive"].includes(name)) expect(value).toMatch(/^[a-z][A-Za-z]*$/);
+    }
+  }
 });
 
 test("asking to join, and being let in", async () => {
@@ -85,7 +144,7 @@ test("asking to join, and being let in", async () => {
   const asked: string[] = [];
   alice.on("joinRequest", ({ requestId }) => asked.push(requestId));
   const decided: boolean[] = [];
-  bob.on("joinDecision", ({ accepted }) => decided.push(accepted));
+  bob.on("joinDecision", ({ isAccepted }) => decided.push(isAccepted));
   const answer = await bob.groups.join({ code: club.groupCode as string }, "me too");
   expect(answer.status).toBe("pending");
   await until(() => asked.length === 1, "asked");
@@ -98,12 +157,12 @@ test("asking to join, and being let in", async () => {
 test("who leaves keeps what was said, who comes back sees what is new", async () => {
   const id = group.groupId;
   await bob.groups.leave(id);
-  await until(() => bob.conversation({ groupId: id })?.active === false, "out");
+  await until(() => bob.conversation({ groupId: id })?.isActive === false, "out");
   const before = bob.messages({ groupId: id }).length;
   await alice.saved(alice.send({ groupId: id }, "without bob"));
   expect(bob.messages({ groupId: id }).length).toBe(before);
   await alice.groups.invite(id, ["bob"]);
-  await until(() => bob.conversation({ groupId: id })?.active, "in again");
+  await until(() => bob.conversation({ groupId: id })?.isActive, "in again");
   await alice.saved(alice.send({ groupId: id }, "bob is back"));
   await until(() => bob.messages({ groupId: id }).at(-1)?.body === "bob is back", "new");
   expect(bob.messages({ groupId: id }).map(({ body }) => body)).toEqual(["bob is back"]);
@@ -117,7 +176,7 @@ test("a conversation is hidden until something is said", async () => {
   await until(() => bob.messages(target).at(-1)?.body === "before", "the message");
   await bob.hide(target);
   expect(isListed()).toBe(false);
-  expect(bob.conversation(target)).toMatchObject({ hidden: true, ended: false });
+  expect(bob.conversation(target)).toMatchObject({ isHidden: true, isEnded: false });
   bob.refresh();
   await alice.saved(alice.send(target, "after"));
   await until(isListed, "it is back");
@@ -130,9 +189,9 @@ test("transfer, kick, dissolve", async () => {
   await alice.groups.transfer(id, "carol");
   await expect(alice.groups.kick(id, "carol")).rejects.toMatchObject({ reason: "not_group_admin" });
   await carol.groups.kick(id, "bob");
-  await until(() => bob.conversation({ groupId: id })?.active === false, "out");
+  await until(() => bob.conversation({ groupId: id })?.isActive === false, "out");
   await carol.groups.dissolve(id);
-  await until(() => alice.conversation({ groupId: id })?.active === false, "over");
+  await until(() => alice.conversation({ groupId: id })?.isActive === false, "over");
 });
 
 test("what has ended or was hidden is read by whoever had it, and has its name", async () => {
@@ -145,7 +204,7 @@ test("what has ended or was hidden is read by whoever had it, and has its name",
   }
   await alice.groups.dissolve(over.groupId);
   await bob.groups.leave(left.groupId);
-  await until(() => bob.conversation({ groupId: left.groupId })?.active === false, "out");
+  await until(() => bob.conversation({ groupId: left.groupId })?.isActive === false, "out");
   await bob.hide({ groupId: left.groupId });
 
   const later = server.client({ platform: 2 });
@@ -154,7 +213,7 @@ test("what has ended or was hidden is read by whoever had it, and has its name",
   for (const { conversationId: id, name } of [over, left]) {
     expect(later.conversations().some((line) => line.id === id)).toBe(false);
     await later.loadName(id);
-    expect(later.conversation(id)).toMatchObject({ name, active: false });
+    expect(later.conversation(id)).toMatchObject({ name, isActive: false });
     while ((await later.loadOlder(id)).length > 0);
     await until(() => later.messages(id).length === 3, "what was said");
   }

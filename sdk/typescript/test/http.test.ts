@@ -4,7 +4,7 @@ import { Http } from "../src/http.js";
 import { isPassing, Refused, Unreachable } from "../src/refusal.js";
 import { FakeClock } from "./fake.js";
 
-const tokens = { which: 1, token: async () => "t", renew: async () => "t", refused: () => {} };
+const tokens = { signInNumber: 1, token: async () => "t", renew: async () => "t", refused: () => {} };
 
 function ask(answer: () => Promise<Response>, clock = new FakeClock()): Promise<unknown> {
   return new Http("http://server", answer, clock, 1000, tokens).get("/path", { a: 1, b: undefined });

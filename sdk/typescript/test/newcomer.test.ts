@@ -1,4 +1,4 @@
-// What a first program does, and the mistakes it makes.
+// What a first program does, and its typical mistakes.
 import { expect, test } from "vitest";
 
 import { Client, Refused, Unreachable } from "../src/index.js";
@@ -7,7 +7,7 @@ import { calm, World } from "./fake.js";
 test("ready waits until the conversations are known", async () => {
   const world = new World();
   const head = {
-    conversation_id: "si_me_you",
+    conversation_id: "sg_team",
     min_seq: 1,
     max_seq: 0,
     delivered_seq: 0,
@@ -29,7 +29,7 @@ test("ready waits until the conversations are known", async () => {
   world.socket.welcome();
   await ready;
   expect(world.client.conversations().length).toBe(1);
-  await world.client.ready(); // and at once from then on
+  await world.client.ready(); // and immediately from then on
 });
 
 test("ready does not wait for a sign-in that has ended, or for none", async () => {

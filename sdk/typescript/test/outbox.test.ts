@@ -1,8 +1,8 @@
 import { beforeEach, expect, test } from "vitest";
 
-import type { Entry } from "../src/lane.js";
+import type { OutboxEntry } from "../src/lane.js";
 import { Outbox } from "../src/outbox.js";
-import { Pace } from "../src/pace.js";
+import { RateLimiter } from "../src/rateLimiter.js";
 import { MemoryStore } from "../src/storage.js";
 import { defaultTiming } from "../src/timing.js";
 import { calm, FakeClock } from "./fake.js";
@@ -30,20 +30,20 @@ function open(): Outbox {
     return true;
   };
   const timing = { ...defaultTiming, silenceMs: 1000, sendWindow: 4 };
-  const opened = new Outbox("me", clock, timing, store, new Pace(clock), write);
+  const opened = new Outbox("me", clock, timing, store, new RateLimiter(clock), write);
   opened.onRefused = ({ clientMsgId }, reason) => refusals.push(`${clientMsgId} ${reason}`);
   return opened;
 }
 
-function say(name: string, to = "you", body = name): Entry {
+function say(name: string, to = "you", body = name): OutboxEntry {
   const conversationId = `si_me_${to}`;
   return outbox.add({ clientMsgId: name, conversationId, address: { to }, type: "TEXT", body, at: 0 });
 }
 
-/** What was written since the last look. */
+/** The client message ids written since the last call. */
 const written = () => wire.splice(0).join(" ");
 
-/** As an answer on the wire. */
+/** As an answer of the server. */
 function saved(name: string, to = "you"): void {
   outbox.answered(`si_me_${to}`, name);
   outbox.saved(`si_me_${to}`, name);

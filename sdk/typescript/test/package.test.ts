@@ -1,4 +1,4 @@
-// The package as somebody installs it: packed, installed elsewhere, used from every kind of project.
+// The package as installed: packed, installed elsewhere, and used from every kind of project.
 import { execFileSync, spawn } from "node:child_process";
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -15,7 +15,7 @@ let server: Server;
 
 beforeAll(async () => {
   server = await Server.start();
-  // `npm test` has built it; building again here would pull dist/ away under other tests.
+  // `npm test` has built it; building here would remove dist/ while other tests use it.
   const pack = ["pack", "--ignore-scripts", "--silent", "--pack-destination", folder];
   const name = execFileSync("npm", pack, { cwd: SDK, encoding: "utf8" }).trim();
   writeFileSync(join(folder, "package.json"), '{ "private": true }');
@@ -36,7 +36,7 @@ const SCRIPT = `
 async function main(me, other) {
   const store = new FileStore(me + ".store");
   const client = new Client({ url: process.argv[2], webSocket: WebSocket, store });
-  const heard = new Promise((hear) => client.on("message", (message) => message.mine || hear(message.body)));
+  const heard = new Promise((hear) => client.on("message", (message) => message.isMine || hear(message.body)));
   const problem = await client.login(me, "wrong password").catch((error) => error);
   if (!(problem instanceof Refused) || problem.reason !== "user_not_found" && problem.reason !== "login_failed") throw problem;
   await client.register({ userId: me, nickname: me, password: "password-1" });
@@ -79,14 +79,14 @@ test("a module and a CommonJS script talk with each other", async () => {
 });
 
 const PROGRAM = `
-import { Client, type ConversationLine, type Group, type Message, Refused, type User } from "nexo-sdk";
+import { Client, type ConversationSummary, type Group, type Message, Refused, type User } from "nexo-sdk";
 import { FileStore } from "nexo-sdk/file";
 import { WebSocket } from "ws";
 
 export async function main(): Promise<void> {
   const client = new Client({ url: "http://127.0.0.1:1", webSocket: WebSocket, store: new FileStore("x") });
   const messages: readonly Message[] = client.messages({ to: "bob" });
-  const line: ConversationLine | undefined = client.conversations()[0];
+  const line: ConversationSummary | undefined = client.conversations()[0];
   const off: () => void = client.subscribe(() => {});
   const group: Group = await client.groups.create({ name: "Chess", memberIds: ["bob"], joinType: "open" });
   const user: User | undefined = client.people.known("bob");
@@ -119,7 +119,7 @@ test.each([
     const project = mkdtempSync(join(folder, "project-"));
     writeFileSync(join(project, "package.json"), JSON.stringify({ type }));
     writeFileSync(join(project, "main.ts"), PROGRAM);
-    // Neither the types of browsers nor leniency with libraries: what a careful server project has.
+    // Without DOM types and with library checks, like a strict server project.
     const compilerOptions = {
       target: "ES2022",
       lib: ["ES2022"],
@@ -165,7 +165,7 @@ test("it brings its license and its papers, and nothing of ours", () => {
     .map((file: { path: string }) => file.path)
     .filter(
       (path: string) =>
-        !/^(dist\/(cjs\/)?[a-z]+(\.d)?\.(ts|js)|dist\/cjs\/package\.json|LICENSE|README\.md|package\.json)$/.test(
+        !/^(dist\/(cjs\/)?[a-zA-Z]+(\.d)?\.(ts|js)|dist\/cjs\/package\.json|LICENSE|README\.md|package\.json)$/.test(
           path,
         ),
     );

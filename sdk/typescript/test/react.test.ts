@@ -66,7 +66,7 @@ function push(from: string, seq: number) {
 
 const text = (id: string) => page.querySelector(`#${id}`)?.textContent;
 
-/** What was rendered while something happened. */
+/** The components rendered during an action. */
 async function rendersOf(happening: () => unknown): Promise<Record<string, number>> {
   for (const name of Object.keys(renders)) delete renders[name];
   await act(async () => {
@@ -108,14 +108,14 @@ afterEach(async () => {
   world.client.close();
   page.remove();
   vi.restoreAllMocks();
-  // React complains of a snapshot that is new at every look, and gives up an endless loop.
+  // React reports a snapshot that is new at every read, and aborts an endless loop.
   expect(complaints).toEqual([]);
 });
 
 test("a page shows what is there, and renders only what changed", async () => {
   expect(page.querySelector("ul")?.textContent).toBe("you: you 1 (1)zoe: zoe 1 (1)");
   expect(text("you")).toBe("you 1 received");
-  // The order of the list stays, so the list is rendered for its new line, and nothing of Zoe's.
+  // The order of the list stays: the list is rendered for the new summary, but not Zoe's row.
   expect(await rendersOf(() => world.socket.say(push("you", 2)))).toEqual({
     list: 1,
     "line si_me_you": 1,

@@ -1,4 +1,4 @@
-// React against a real server: a page of one person, and somebody who talks with them.
+// React against a real server: the page of one user, and another user who sends messages.
 import { Window } from "happy-dom";
 import { createElement as h, useSyncExternalStore } from "react";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
@@ -60,7 +60,7 @@ test("a page follows a real conversation, and rests when nothing happens", async
   await until(() => page.textContent?.includes("text 99 received"), "all of them");
   await new Promise((later) => setTimeout(later, 300));
   expect(renders - before).toBeGreaterThan(0);
-  // A frame changes messages and the list together; the acknowledgement of a burst may add a few.
+  // One frame changes messages and the list together; the ACKs of a burst may add a few renders.
   expect(renders - before).toBeLessThanOrEqual(110);
   expect(complaints).not.toHaveBeenCalled();
   root.unmount();

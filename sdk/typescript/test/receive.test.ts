@@ -5,7 +5,7 @@ import { calm, World } from "./fake.js";
 
 const ID = "si_me_you";
 let world: World;
-let told: string[];
+let emitted: string[];
 
 function push(seq: number, more: object = {}) {
   return {
@@ -36,7 +36,7 @@ function info(seq: number) {
   };
 }
 
-/** The server has so many messages. */
+/** Makes the server have this many messages. */
 function serve(max: number): void {
   world.answers["/msg/pull"] = (query) => {
     const [begin, end] = [Number(query.get("begin_seq")), Number(query.get("end_seq"))];
@@ -52,10 +52,10 @@ const pulls = () => world.asked.filter(({ path }) => path === "/msg/pull").lengt
 
 beforeEach(async () => {
   world = new World();
-  told = [];
-  world.client.on("message", ({ body, state }) => told.push(`${body} ${state}`));
-  world.client.on("update", ({ body, state, seq }) => told.push(`${body} ${state} ${seq}`));
-  world.client.on("removed", ({ serverMsgId }) => told.push(`${serverMsgId} gone`));
+  emitted = [];
+  world.client.on("message", ({ body, state }) => emitted.push(`${body} ${state}`));
+  world.client.on("update", ({ body, state, seq }) => emitted.push(`${body} ${state} ${seq}`));
+  world.client.on("removed", ({ serverMsgId }) => emitted.push(`${serverMsgId} gone`));
   await world.online();
 });
 
@@ -80,7 +80,7 @@ test("a hole holds everything back until it is pulled", async () => {
   await world.clock.pass(100);
   expect(pulls()).toBe(1);
   expect(seqs()).toEqual([1, 2, 3, 4]);
-  expect(told).toEqual([1, 2, 3, 4].map((seq) => `text ${seq} received`));
+  expect(emitted).toEqual([1, 2, 3, 4].map((seq) => `text ${seq} received`));
   await world.clock.pass(200);
   expect(acks().at(-1)).toBe("delivered 4");
 });
@@ -129,7 +129,7 @@ test("a preview is shown at the end, moves nothing, and is settled by saved", as
   world.socket.say(preview);
   world.socket.say(push(2));
   expect(seqs()).toEqual([1, 2]);
-  expect(told).toEqual(["text 1 received", "text 2 preview", "text 2 received 2"]);
+  expect(emitted).toEqual(["text 1 received", "text 2 preview", "text 2 received 2"]);
   await world.clock.pass(200);
   expect(acks().at(-1)).toBe("delivered 2");
 });
@@ -140,7 +140,7 @@ test("a dropped preview is removed", async () => {
   const dropped = { type: "ACK", ackType: "dropped", serverMsgId: "s1", clientMsgId: "c1" };
   world.socket.say({ ...dropped, conversationId: ID, reason: "internal_error" });
   expect(world.client.messages(ID)).toEqual([]);
-  expect(told).toEqual(["text 1 preview", "s1 gone"]);
+  expect(emitted).toEqual(["text 1 preview", "s1 gone"]);
 });
 
 test("previews go when the line breaks, and what was saved comes as a message", async () => {
@@ -154,7 +154,7 @@ test("previews go when the line breaks, and what was saved comes as a message", 
   await calm();
   world.socket.say(push(2));
   expect(seqs()).toEqual([1, 2]);
-  expect(told).toEqual(["text 1 received", "text 2 preview", "s2 gone", "text 2 received"]);
+  expect(emitted).toEqual(["text 1 received", "text 2 preview", "s2 gone", "text 2 received"]);
 });
 
 test("saved without a preview is a hole to pull", async () => {
@@ -175,7 +175,7 @@ test("accepted comes before saved, and means nothing after it", async () => {
   world.socket.say({ ...ack, ackType: "accepted" });
   world.socket.say({ ...ack, ackType: "saved", msgSeq: "1", ts: 5 });
   expect(world.client.messages(ID)).toMatchObject([{ state: "saved", seq: 1, at: 5 }]);
-  expect(told).toEqual(["mine sending", "mine accepted 0", "mine saved 1"]);
+  expect(emitted).toEqual(["mine sending", "mine accepted 0", "mine saved 1"]);
 });
 
 test("an accepted message that fails in the end is refused", async () => {
@@ -231,7 +231,7 @@ test("a recall is applied at once, even before the message or its turn", async (
   ];
   await world.clock.pass(500);
   expect(changes).toEqual([1, 2]);
-  expect(world.client.messages(ID).every(({ revoked: gone }) => gone)).toBe(true);
+  expect(world.client.messages(ID).every(({ isRecalled: gone }) => gone)).toBe(true);
 });
 
 test("heads find the push that was lost last", async () => {
@@ -245,7 +245,7 @@ test("heads find the push that was lost last", async () => {
   });
   await world.clock.pass(5_000); // it has become quiet
   expect(seqs()).toEqual([1, 2]);
-  expect(world.client.conversation(ID)).toMatchObject({ unread: 2, pinned: true, receive: "silent" });
+  expect(world.client.conversation(ID)).toMatchObject({ unread: 2, isPinned: true, receive: "silent" });
 });
 
 test("receipts that were missed while the line was away are found at the next look", async () => {
@@ -263,7 +263,7 @@ test("receipts that were missed while the line was away are found at the next lo
   await world.clock.pass(1_000);
   world.socket.welcome();
   await calm();
-  expect(state()).toBe("saved"); // the names are young
+  expect(state()).toBe("saved"); // the infos are recent
   const minute = async () => {
     for (let i = 0; i < 3; i += 1) {
       world.socket.say({ type: "PING" });
@@ -327,7 +327,7 @@ test("what happened long ago is read backwards, up to where one came", async () 
 test("in a group, read means by everybody who was there, and after a reload too", async () => {
   const GROUP = "sg_g";
   const state = () => {
-    const message = world.client.messages(GROUP).find(({ mine }) => mine);
+    const message = world.client.messages(GROUP).find(({ isMine }) => isMine);
     return `${message?.state} ${message?.readBy}`;
   };
   const { clientMsgId } = world.client.send(GROUP, "hello");
@@ -336,14 +336,14 @@ test("in a group, read means by everybody who was there, and after a reload too"
   world.socket.say(saved);
   expect(state()).toBe("saved 0");
   read("ann");
-  expect(state()).toBe("delivered 1"); // one of nobody knows how many
+  expect(state()).toBe("delivered 1"); // the number of members is not loaded yet
   const member = (user_id: string, from_seq: number, read_seq: number) => ({ user_id, from_seq, delivered_seq: read_seq, read_seq });
   const members = [member("me", 1, 1), member("ann", 1, 0), member("ben", 1, 0), member("zoe", 2, 1)];
   world.answers["/group/read_state"] = () => ({ too_large: false, members });
   await world.client.loadReads(GROUP);
   expect(state()).toBe("delivered 1");
   read("ben");
-  expect(state()).toBe("read 2"); // zoe came later
+  expect(state()).toBe("read 2"); // zoe joined later
   const change = { type: "GROUP_CHANGED", conversationId: GROUP, changeSeq: "1", from: "me", ts: 1 };
   world.socket.say({ ...change, event: "kicked", userId: "ben" });
   expect(state()).toBe("read 1");

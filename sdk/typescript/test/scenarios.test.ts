@@ -8,7 +8,7 @@ const names = readdirSync(folder)
   .filter((file) => file.endsWith(".json"))
   .map((file) => file.replace(".json", ""));
 
-// The driver is the built one: `npm test` builds first.
+// Uses the built driver: `npm test` builds first.
 test.each(names)("%s", { timeout: 60_000 }, async (name) => {
   const run = spawn(process.execPath, [resolve(folder, "run.mjs"), name]);
   let said = "";

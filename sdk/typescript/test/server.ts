@@ -16,7 +16,7 @@ function binary(): string {
   return found;
 }
 
-/** A real server in a folder of its own. */
+/** A real server in its own folder. */
 export class Server {
   readonly data = mkdtempSync(join(tmpdir(), "nexo-sdk-"));
   url = "";
@@ -92,10 +92,10 @@ export class Server {
   }
 }
 
-/** Waits until something is so. */
-export async function until(is: () => unknown, what: string, ms = 5000): Promise<void> {
+/** Waits until a condition holds. */
+export async function until(is: () => unknown | Promise<unknown>, what: string, ms = 5000): Promise<void> {
   const end = Date.now() + ms;
-  while (!is()) {
+  while (!(await is())) {
     if (Date.now() > end) throw new Error(`never: ${what}`);
     await new Promise((later) => setTimeout(later, 10));
   }

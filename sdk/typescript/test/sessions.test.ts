@@ -18,7 +18,7 @@ test("single: the older one is out and does not come back by itself", async () =
   await pause(1500);
   expect(older.state.name).toBe("kicked");
   expect(newer.state.name).toBe("online");
-  await older.login("alice", "password-1"); // a person may
+  await older.login("alice", "password-1"); // the user signs in again
   await until(() => older.state.name === "online", "back");
   await until(() => newer.state.name === "kicked", "the other one is out");
 });

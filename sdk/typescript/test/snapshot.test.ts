@@ -20,7 +20,7 @@ function push(seq: number, id = ID, from = "you") {
   };
 }
 
-/** Everything one can read. */
+/** All snapshots. */
 function read() {
   const { client } = world;
   return {
@@ -35,7 +35,7 @@ function read() {
   };
 }
 
-/** What is another object after something happened. */
+/** The snapshots that changed identity during an action. */
 async function changedBy(happening: () => unknown): Promise<string[]> {
   const before = read();
   await happening();
@@ -183,7 +183,7 @@ test("whoever subscribes is called once for all that happens at a moment, until 
   await Promise.resolve();
   expect(calls).toBe(1);
   await calm();
-  expect(calls).toBeLessThanOrEqual(2); // the lines are told a moment after the messages
+  expect(calls).toBeLessThanOrEqual(2); // summaries are emitted a microtask after the messages
   off();
   const before = calls;
   world.socket.say(push(20));
@@ -192,13 +192,13 @@ test("whoever subscribes is called once for all that happens at a moment, until 
 });
 
 test("people are the same until they change, and forgotten with the sign-in", async () => {
-  const told = { id: "you", user_id: "you", nickname: "Yoko", avatar: "", extra: "", created_at: 1 };
-  world.answers["/user/info"] = () => ({ ...told });
+  const user = { id: "you", user_id: "you", nickname: "Yoko", avatar: "", extra: "", created_at: 1 };
+  world.answers["/user/info"] = () => ({ ...user });
   world.answers["/auth/logout"] = () => ({});
   expect(await changedBy(() => world.client.people.get("you"))).toEqual(["person"]);
   expect(await world.client.people.get("you")).toBe(world.client.people.known("you"));
   expect(await changedBy(() => world.client.people.get("you"))).toEqual([]);
-  told.avatar = "y.png";
+  user.avatar = "y.png";
   expect(await changedBy(() => world.client.people.get("you"))).toEqual(["person"]);
   await world.client.logout();
   expect(world.client.people.known("you")).toBe(undefined);

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
 
 import { FileStore } from "../src/file.js";
-import { ForgivingStore, IndexedDbStore, MemoryStore, type Store } from "../src/storage.js";
+import { BestEffortStore, IndexedDbStore, MemoryStore, type Store } from "../src/storage.js";
 
 const folder = mkdtempSync(join(tmpdir(), "nexo-sdk-store-"));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -44,7 +44,7 @@ test("what lasts is there after a reload", async () => {
   await before.set("a", 1);
   await before.set("b", 2);
   await before.delete("a");
-  appendFileSync(path, '{"key":"c","val'); // killed in the middle of a word
+  appendFileSync(path, '{"key":"c","val'); // killed in the middle of a write
   const after = new FileStore(path);
   expect(await after.list("")).toEqual([["b", 2]]);
   await after.set("d", 4);
@@ -55,12 +55,12 @@ test("what lasts is there after a reload", async () => {
 });
 
 test("a store that fails is told of and does no other harm", async () => {
-  const told: string[] = [];
+  const reported: string[] = [];
   const fail = () => Promise.reject(new Error("full"));
   const broken = { get: fail, set: fail, delete: fail, list: fail };
-  const store = new ForgivingStore(broken, (error) => told.push(error.message));
+  const store = new BestEffortStore(broken, (error) => reported.push(error.message));
   await store.set("a", 1);
   expect(await store.get("a")).toBeUndefined();
   expect(await store.list("")).toEqual([]);
-  expect(told).toEqual(["full", "full", "full"]);
+  expect(reported).toEqual(["full", "full", "full"]);
 });

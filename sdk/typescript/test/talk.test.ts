@@ -75,10 +75,10 @@ test("a recall takes the text away on both sides", async () => {
   const saved = await alice.saved(alice.send({ to: "bob" }, "Oops"));
   await until(() => bodies(bob, "alice").includes("Oops"), "bob has it");
   await alice.recall(saved.serverMsgId);
-  const revoked = () => bob.messages({ to: "alice" }).at(-1)?.revoked;
+  const revoked = () => bob.messages({ to: "alice" }).at(-1)?.isRecalled;
   await until(revoked, "bob hears of it");
   expect(bodies(bob, "alice")).not.toContain("Oops");
-  expect(alice.messages({ to: "bob" }).at(-1)?.revoked).toBe(true);
+  expect(alice.messages({ to: "bob" }).at(-1)?.isRecalled).toBe(true);
 });
 
 test("another device of mine has the same, and hears what I read", async () => {
@@ -95,12 +95,12 @@ test("another device of mine has the same, and hears what I read", async () => {
   expect(bodies(other, "bob")).toEqual(bodies(alice, "bob"));
   const sent = other.send({ to: "bob" }, "from the other one");
   await until(() => bodies(alice, "bob").at(-1) === "from the other one", "here too");
-  expect((await other.saved(sent)).mine).toBe(true);
+  expect((await other.saved(sent)).isMine).toBe(true);
 });
 
 test("somebody is writing until they have said it", async () => {
   const heard: boolean[] = [];
-  bob.on("typing", ({ on }) => heard.push(on));
+  bob.on("typing", ({ isTyping }) => heard.push(isTyping));
   alice.typing({ to: "bob" });
   alice.typing({ to: "bob" });
   await until(() => heard.length === 1, "writing");
@@ -112,7 +112,7 @@ test("somebody is writing until they have said it", async () => {
 test("profiles, presence, readers, choices", async () => {
   expect((await alice.people.update({ nickname: "Alice A." })).nickname).toBe("Alice A.");
   expect((await bob.people.get("alice")).nickname).toBe("Alice A.");
-  expect(await alice.people.presence(["bob"])).toMatchObject([{ userId: "bob", online: true }]);
+  expect(await alice.people.presence(["bob"])).toMatchObject([{ userId: "bob", isOnline: true }]);
   const saved = await alice.saved(alice.send({ to: "bob" }, "read me"));
   await until(() => bodies(bob, "alice").includes("read me"), "there");
   bob.markRead({ to: "alice" });
@@ -121,7 +121,7 @@ test("profiles, presence, readers, choices", async () => {
   expect(readers).toContainEqual({ userId: "bob", hasRead: true });
   await alice.pin({ to: "bob" }, true);
   await alice.receive({ to: "bob" }, "silent");
-  expect(alice.conversation({ to: "bob" })).toMatchObject({ pinned: true, receive: "silent" });
+  expect(alice.conversation({ to: "bob" })).toMatchObject({ isPinned: true, receive: "silent" });
 });
 
 test("what is said under the name of others' conversation leaves the outbox, to one of them", async () => {
@@ -164,7 +164,7 @@ test("a new name or picture is seen at once", async () => {
   alice.on("person", ({ nickname }) => own.push(nickname));
   await alice.people.update({ nickname: "Alice L.", avatar: "a.png" });
   await until(() => people.length === 1 && own.length === 1, "both hear it");
-  // The line is new when the event comes.
+  // The summary is updated before the event.
   expect(people).toEqual([{ userId: "alice", nickname: "Alice L.", avatar: "a.png" }]);
   expect(bob.conversation({ to: "alice" })).toMatchObject({ name: "Alice L.", avatar: "a.png" });
   expect(bob.people.known("alice")).toMatchObject({ nickname: "Alice L.", avatar: "a.png" });

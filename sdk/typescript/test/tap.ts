@@ -4,7 +4,7 @@ import { WebSocket, WebSocketServer } from "ws";
 
 type Frame = Record<string, unknown> & { type: string };
 
-/** Stands between a client and a server: writes down every frame, and can swallow some. */
+/** A proxy between a client and a server that records every frame and can drop some. */
 export class Tap {
   /** In the order they passed: `up` is from the client. */
   readonly frames: Array<{ way: "up" | "down"; frame: Frame }> = [];

@@ -13,7 +13,7 @@ beforeAll(async () => {
   server = await Server.start();
   tap = new Tap(server.url);
   alice = await server.person("alice");
-  // The hole stays open for a while, so that what happens meanwhile can be seen.
+  // The gap stays open for a while, so that the acknowledgements meanwhile can be checked.
   bob = await server.person("bob", { url: await tap.listen(), timing: { gapDelayMs: 600 } });
 });
 
@@ -33,7 +33,7 @@ test("with a hole only what is before it is acknowledged; then it is filled, the
   await until(() => acks().length > 0, "an acknowledgement");
   expect(acks().at(-1)).toBe("delivered 3");
   expect(bob.messages({ to: "alice" }).map(({ seq }) => seq)).toEqual([1, 2, 3]);
-  await until(() => bob.messages({ to: "alice" }).length === 8, "the hole is filled");
+  await until(() => bob.messages({ to: "alice" }).length === 8, "the gap is filled");
   await until(() => acks().at(-1) === "delivered 8", "and acknowledged");
   const places = acks().map((ack) => Number(ack.split(" ")[1]));
   expect(places.filter((place) => place > 3 && place < 8)).toEqual([]);
@@ -57,7 +57,7 @@ test("an acknowledgement that got lost is told again", async () => {
   await new Promise((later) => setTimeout(later, 400));
   tap.swallows = () => false;
   bob.refresh();
-  await until(() => acks().at(-1) === "read 208", "told again");
+  await until(() => acks().at(-1) === "read 208", "acknowledged again");
   await until(() => alice.messages({ to: "bob" }).at(-1)?.state === "read", "heard");
 });
 
@@ -67,7 +67,7 @@ test("a message without an answer goes again under the same name and is stored o
     way === "down" && type === "ACK" && ackType === "saved" && lost++ === 0;
   const saved = await bob.saved(bob.send({ to: "alice" }, "once"));
   const sent = tap.of("up", "SINGLE_CHAT").filter(({ body }) => body === "once");
-  // Either the retry was answered, or heads showed it to be saved before one was needed.
+  // Either the retry was answered, or comparing heads found it saved before a retry.
   expect(new Set(sent.map(({ clientMsgId }) => clientMsgId)).size).toBe(1);
   await until(() => alice.messages({ to: "bob" }).at(-1)?.body === "once", "there");
   expect(alice.messages({ to: "bob" }).filter(({ body }) => body === "once").length).toBe(1);

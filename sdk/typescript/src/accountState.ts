@@ -1,7 +1,7 @@
 import { Acks } from "./acks.js";
 import type { Clock } from "./clock.js";
 import type { Conversation } from "./conversation.js";
-import { Ear } from "./ear.js";
+import { Dispatcher } from "./dispatcher.js";
 import type { Emitter } from "./events.js";
 import type { Limits, ServerFrame } from "./frames.js";
 import type { Group } from "./groups.js";
@@ -9,7 +9,8 @@ import type { Http } from "./http.js";
 import { Inbox } from "./inbox.js";
 import type { Link } from "./link.js";
 import { Outbox } from "./outbox.js";
-import { Pace } from "./pace.js";
+import { OwnJoins } from "./ownJoins.js";
+import { RateLimiter } from "./rateLimiter.js";
 import type { Store } from "./storage.js";
 import { Sync } from "./sync.js";
 import type { Timing } from "./timing.js";
@@ -24,15 +25,15 @@ import {
 } from "./types.js";
 import { Typing } from "./typing.js";
 
-/** Everything that belongs to one person on this device, from signing in to signing out. */
-export class Desk {
+/** The state of one signed-in user, from sign-in to sign-out. */
+export class AccountState {
   readonly inbox: Inbox;
   readonly outbox: Outbox;
   readonly acks: Acks;
   readonly sync: Sync;
   readonly typing: Typing;
-  private readonly ear: Ear;
-  private readonly frames: Pace;
+  private readonly dispatcher: Dispatcher;
+  private readonly frameRate: RateLimiter;
   private ready: Promise<void> | undefined;
 
   constructor(
@@ -45,30 +46,31 @@ export class Desk {
     link: Link,
     keep: number,
   ) {
-    const tell = (conversationId: string, userId: string, on: boolean) =>
-      events.emit("typing", { conversationId, userId, on });
-    this.frames = new Pace(clock);
-    this.typing = new Typing(clock, timing.typingEveryMs, tell);
-    this.acks = new Acks(clock, timing.ackWindowMs, this.frames, (frame) => link.send(frame));
+    const onTyping = (conversationId: string, userId: string, isTyping: boolean) =>
+      events.emit("typing", { conversationId, userId, isTyping });
+    this.frameRate = new RateLimiter(clock);
+    this.typing = new Typing(clock, timing.typingEveryMs, onTyping);
+    this.acks = new Acks(clock, timing.ackWindowMs, this.frameRate, (frame) => link.send(frame));
     const write = (text: string) => link.write(text);
-    this.outbox = new Outbox(me, clock, timing, store, this.frames, write);
-    this.inbox = new Inbox(me, events, this.outbox, this.acks, keep);
+    this.outbox = new Outbox(me, clock, timing, store, this.frameRate, write);
+    const joins = new OwnJoins(me, events, store, http);
+    this.inbox = new Inbox(me, events, this.outbox, this.acks, joins, keep);
     const send = (frame: Parameters<Link["send"]>[0]) => link.send(frame);
     const problem = (error: Error) => events.emit("problem", error);
-    this.sync = new Sync(me, http, this.inbox, clock, timing, send, problem);
-    this.inbox.mender = this.sync;
-    this.ear = new Ear(me, events, this.inbox, this.outbox, this.sync, this.typing);
-    this.outbox.onRefused = (entry) => events.emit("update", this.inbox.sending(entry));
-    this.outbox.lastOf = (id) => this.inbox.conversations.get(id)?.held.last ?? 0;
+    this.sync = new Sync(me, http, this.inbox, joins, clock, timing, send, problem);
+    this.inbox.gapFiller = this.sync;
+    this.dispatcher = new Dispatcher(me, events, this.inbox, this.outbox, this.sync, this.typing);
+    this.outbox.onRefused = (entry) => events.emit("update", this.inbox.showOutgoing(entry));
+    this.outbox.lastSeqOf = (id) => this.inbox.conversations.get(id)?.messages.last ?? 0;
     this.loaded = this.load();
   }
 
-  /** What an earlier run left unsent is shown again. */
+  /** Shows again what an earlier run left unsent. */
   readonly loaded: Promise<void>;
 
-  /** Before a socket is opened; once is enough. */
+  /** Loads the outbox and the conversations before the first socket is opened. It runs once. */
   prepare(): Promise<void> {
-    this.ready ??= this.loaded.then(() => this.sync.first());
+    this.ready ??= this.loaded.then(() => this.sync.loadConversations());
     return this.ready.catch((error) => {
       this.ready = undefined;
       throw error;
@@ -76,7 +78,7 @@ export class Desk {
   }
 
   online(limits: Limits): void {
-    this.frames.limit(limits.connectionFramesPerSecond);
+    this.frameRate.setRate(limits.connectionFramesPerSecond);
     this.outbox.online(limits);
     this.sync.online();
   }
@@ -84,12 +86,12 @@ export class Desk {
   offline(): void {
     this.outbox.offline();
     this.acks.offline();
-    this.inbox.offline();
+    this.inbox.dropPreviews();
     this.sync.offline();
   }
 
-  hear(frame: ServerFrame): void {
-    this.ear.hear(frame);
+  dispatch(frame: ServerFrame): void {
+    this.dispatcher.dispatch(frame);
   }
 
   find(target: Target): Conversation | undefined {
@@ -100,9 +102,9 @@ export class Desk {
     const conversationId = conversationOf(this.me, target);
     const { body, type = "TEXT" } = content;
     const { mentions, replyTo, extra = content.extra } = options;
-    this.typing.said(conversationId);
+    this.typing.reset(conversationId);
     const draft = {
-      clientMsgId: newName(),
+      clientMsgId: newClientMsgId(),
       conversationId,
       address: addressOf(this.me, conversationId),
       type,
@@ -112,7 +114,7 @@ export class Desk {
       ...(replyTo !== undefined && { replyTo }),
       at: this.clock.now(),
     };
-    const message = this.inbox.sending({ ...draft, order: 0 });
+    const message = this.inbox.showOutgoing({ ...draft, order: 0 });
     this.events.emit("message", message);
     this.outbox.add(draft);
     return message;
@@ -120,14 +122,14 @@ export class Desk {
 
   retry(clientMsgId: string): void {
     const entry = this.outbox.retry(clientMsgId);
-    if (entry !== undefined) this.events.emit("update", this.inbox.sending(entry));
+    if (entry !== undefined) this.events.emit("update", this.inbox.showOutgoing(entry));
   }
 
   discard(clientMsgId: string): void {
     const entry = this.outbox.discard(clientMsgId);
     if (entry === undefined) return;
     const { conversationId } = entry;
-    const conversation = this.inbox.open(conversationId);
+    const conversation = this.inbox.getOrCreate(conversationId);
     conversation.outgoing.delete(clientMsgId);
     this.inbox.touch(conversation);
     this.events.emit("removed", { conversationId, clientMsgId, serverMsgId: "" });
@@ -136,14 +138,14 @@ export class Desk {
   markRead(target: Target, seq?: number): void {
     const conversation = this.find(target);
     if (conversation === undefined) return;
-    const upTo = Math.min(seq ?? conversation.held.last, conversation.held.last);
+    const upTo = Math.min(seq ?? conversation.messages.last, conversation.messages.last);
     conversation.readTo(upTo);
     this.inbox.touch(conversation);
-    if (upTo >= conversation.held.first) return this.acks.soon(conversation);
-    // It is not here, so nobody can name it: the place itself will do.
+    if (upTo >= conversation.messages.first) return this.acks.schedule(conversation);
+    // An ACK needs the id of a message on this device; over HTTP the seq is enough.
     const body = { conversation_id: conversation.id, read_seq: upTo };
     this.http.post("/conversation/mark_read", body).then(
-      () => this.sync.askHeads(),
+      () => this.sync.scheduleHeads(),
       (error: Error) => this.events.emit("problem", error),
     );
   }
@@ -156,52 +158,52 @@ export class Desk {
     return found;
   }
 
-  /** It is taken back; the others hear of it from the server. */
-  recalled(serverMsgId: string): void {
+  /** Applies a recall of our own; other devices learn of it from the server. */
+  recallAnywhere(serverMsgId: string): void {
     for (const conversation of this.inbox.conversations.values()) {
-      if (conversation.held.find(serverMsgId)) this.inbox.recall(conversation, serverMsgId);
+      if (conversation.messages.find(serverMsgId)) this.inbox.recall(conversation, serverMsgId);
     }
   }
 
-  /** The server told about a group we are in: its name is known before the list is asked for again. */
-  learnGroup({ conversationId, name, avatar, memberCount, myRole }: Group): void {
+  /** Takes over name, avatar and member count of a group we are in, before the list is loaded again. */
+  applyGroup({ conversationId, name, avatar, memberCount, myRole }: Group): void {
     if (myRole === undefined) return;
-    const conversation = this.inbox.open(conversationId);
+    const conversation = this.inbox.getOrCreate(conversationId);
     Object.assign(conversation, { name, avatar, memberCount });
     this.inbox.touch(conversation);
   }
 
-  async choose(target: Target, choice: object): Promise<void> {
-    const conversation = this.inbox.open(conversationOf(this.me, target));
+  async updateSettings(target: Target, choice: object): Promise<void> {
+    const conversation = this.inbox.getOrCreate(conversationOf(this.me, target));
     const body = { conversation_id: conversation.id, ...choice };
     const path = "/conversation/update";
     const now = await this.http.put<{ is_pinned: boolean; recv_msg_opt: 0 | 1 | 2 }>(path, body);
-    conversation.choose(now.is_pinned, now.recv_msg_opt);
+    conversation.setSettings(now.is_pinned, now.recv_msg_opt);
     this.inbox.touch(conversation);
-    this.sync.askHeads(); // what was said while it was blocked
+    this.sync.scheduleHeads(); // fetches what came while it was blocked
   }
 
-  async hide(target: Target, hidden: boolean): Promise<void> {
-    const conversation = this.inbox.open(conversationOf(this.me, target));
-    // What comes while we ask was not seen, and is not hidden.
+  async hide(target: Target, isHidden: boolean): Promise<void> {
+    const conversation = this.inbox.getOrCreate(conversationOf(this.me, target));
+    // A message that arrives during the request was not seen, so the seq from before is what is hidden.
     const seq = conversation.hasBegun ? conversation.arrived.last : undefined;
-    const body = { conversation_id: conversation.id, hidden, ...(seq !== undefined && { seq }) };
+    const body = { conversation_id: conversation.id, hidden: isHidden, ...(seq !== undefined && { seq }) };
     await this.http.post("/conversation/hide", body);
-    conversation.hiddenSeq = hidden ? (seq ?? 0) : undefined;
+    conversation.hiddenSeq = isHidden ? (seq ?? 0) : undefined;
     this.inbox.touch(conversation);
   }
 
   private async load(): Promise<void> {
     for (const entry of await this.outbox.load()) {
-      // What was said while we looked has been told.
-      const isTold = this.find(entry.conversationId)?.outgoing.has(entry.clientMsgId);
-      if (!isTold) this.events.emit("message", this.inbox.sending(entry));
+      // A message sent while the store was read has been emitted already.
+      const isShown = this.find(entry.conversationId)?.outgoing.has(entry.clientMsgId);
+      if (!isShown) this.events.emit("message", this.inbox.showOutgoing(entry));
     }
   }
 }
 
-/** 128 bits of chance. `crypto.randomUUID` does not exist on pages without TLS. */
-function newName(): string {
+/** 128 random bits. `crypto.randomUUID` does not exist on pages without TLS. */
+function newClientMsgId(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(16));
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
