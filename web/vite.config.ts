@@ -11,7 +11,7 @@ export default defineConfig({
   resolve: { alias: { "nexo-sdk": sdk } },
   build: {
     target: "es2022",
-    // The server's policy allows nothing inline, so nothing is made inline.
+    // The server's policy allows nothing inline.
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
   },

@@ -3,7 +3,7 @@ export const POLICY: string;
 
 export interface Site {
   url: string;
-  /** Passes on to another server from now on. */
+  /** Proxies to another server from now on. */
   aim(url: string): void;
   close(): Promise<void>;
 }

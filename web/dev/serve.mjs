@@ -1,5 +1,5 @@
-// Serves dist as the server will, with its policy, and passes everything else on to a Nexo.
-//   NEXO_URL=http://127.0.0.1:8080 PORT=8090 npm run serve
+// Serves dist like the server, with its policy, and proxies everything else to a Nexo server:
+// NEXO_URL=http://127.0.0.1:8080 PORT=8090 npm run serve
 import { readFile } from "node:fs/promises";
 import { createServer, request } from "node:http";
 import { connect } from "node:net";
@@ -8,7 +8,7 @@ import { fileURLToPath } from "node:url";
 
 const DIST = fileURLToPath(new URL("../dist", import.meta.url));
 
-/** What a page of ours may do: run and show what came with it, and talk to where it came from. */
+/** The content security policy: scripts, styles and connections of its own origin only. */
 export const POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -31,7 +31,7 @@ const TYPES = {
   ".webmanifest": "application/manifest+json",
 };
 
-/** A file of dist, or nothing. */
+/** A file of dist, if it exists. */
 async function fileAt(path) {
   const name = path === "/" ? "/index.html" : normalize(path);
   const type = TYPES[extname(name)];
@@ -41,7 +41,7 @@ async function fileAt(path) {
   return body && { body, headers: { "content-type": type, "cache-control": cache } };
 }
 
-/** Starts serving; `target` may be changed while it runs. */
+/** Starts the server; `target` may be changed while it runs. */
 export function serve(target, port = 0) {
   const to = { host: "", port: 0 };
   const aim = (url) => {
@@ -49,9 +49,9 @@ export function serve(target, port = 0) {
     Object.assign(to, { host: hostname, port: Number(number) });
   };
   aim(target);
-  const server = createServer(async (asked, answer) => {
-    const path = new URL(asked.url, "http://nexo").pathname;
-    const file = asked.method === "GET" ? await fileAt(path) : undefined;
+  const server = createServer(async (incoming, response) => {
+    const path = new URL(incoming.url, "http://nexo").pathname;
+    const file = incoming.method === "GET" ? await fileAt(path) : undefined;
     if (file !== undefined) {
       const headers = {
         ...file.headers,
@@ -59,29 +59,29 @@ export function serve(target, port = 0) {
         "x-content-type-options": "nosniff",
         "referrer-policy": "no-referrer",
       };
-      answer.writeHead(200, headers).end(file.body);
+      response.writeHead(200, headers).end(file.body);
       return;
     }
-    const { method, headers, url } = asked;
-    const passed = request({ ...to, method, headers, path: url }, (got) => {
-      answer.writeHead(got.statusCode, got.headers);
-      got.pipe(answer);
+    const { method, headers, url } = incoming;
+    const outgoing = request({ ...to, method, headers, path: url }, (upstream) => {
+      response.writeHead(upstream.statusCode, upstream.headers);
+      upstream.pipe(response);
     });
-    passed.on("error", () => answer.writeHead(502).end());
-    asked.pipe(passed);
+    outgoing.on("error", () => response.writeHead(502).end());
+    incoming.pipe(outgoing);
   });
-  server.on("upgrade", (asked, socket, head) => {
-    const onward = connect(to.port, to.host, () => {
-      const lines = [`${asked.method} ${asked.url} HTTP/1.1`];
-      for (let at = 0; at < asked.rawHeaders.length; at += 2) {
-        lines.push(`${asked.rawHeaders[at]}: ${asked.rawHeaders[at + 1]}`);
+  server.on("upgrade", (incoming, socket, head) => {
+    const upstream = connect(to.port, to.host, () => {
+      const lines = [`${incoming.method} ${incoming.url} HTTP/1.1`];
+      for (let at = 0; at < incoming.rawHeaders.length; at += 2) {
+        lines.push(`${incoming.rawHeaders[at]}: ${incoming.rawHeaders[at + 1]}`);
       }
-      onward.write(lines.join("\r\n") + "\r\n\r\n");
-      onward.write(head);
-      onward.pipe(socket).pipe(onward);
+      upstream.write(lines.join("\r\n") + "\r\n\r\n");
+      upstream.write(head);
+      upstream.pipe(socket).pipe(upstream);
     });
-    const end = () => (socket.destroy(), onward.destroy());
-    onward.on("error", end).on("close", end);
+    const end = () => (socket.destroy(), upstream.destroy());
+    upstream.on("error", end).on("close", end);
     socket.on("error", end).on("close", end);
   });
   return new Promise((ready) => {

@@ -1,10 +1,10 @@
-import { keys, read, write } from "./kept.ts";
+import { keys, read, write } from "./localStorage.ts";
 
-/** What somebody has begun to write in a conversation. */
+/** An unsent text in a conversation. */
 export interface Draft {
   text: string;
   replyTo?: string;
-  /** Who is mentioned, by the words that do it. */
+  /** The mentioned users, and the words in the text that mention them. */
   mentions?: Array<{ id: string; word: string }>;
 }
 
@@ -16,16 +16,16 @@ export function draftOf(me: string, conversationId: string): Draft | undefined {
   return read<Draft>(keyOf(me, conversationId));
 }
 
-export function keepDraft(me: string, conversationId: string, draft: Draft): void {
+export function saveDraftOf(me: string, conversationId: string, draft: Draft): void {
   const isEmpty = draft.text.trim() === "" && draft.replyTo === undefined;
   write(keyOf(me, conversationId), isEmpty ? undefined : draft);
 }
 
-/** Calls with what another tab has written since, so that a tab never holds an older draft. */
-export function watchDraft(me: string, conversationId: string, hear: (draft: Draft) => void): () => void {
+/** Calls back when another tab changes the draft, so that no tab keeps an older one. */
+export function watchDraft(me: string, conversationId: string, onChange: (draft: Draft) => void): () => void {
   const key = `nexo/${keyOf(me, conversationId)}`;
   const changed = (event: StorageEvent) => {
-    if (event.key === key) hear(draftOf(me, conversationId) ?? { text: "" });
+    if (event.key === key) onChange(draftOf(me, conversationId) ?? { text: "" });
   };
   addEventListener("storage", changed);
   return () => removeEventListener("storage", changed);

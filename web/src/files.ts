@@ -1,21 +1,24 @@
 import { t } from "./texts/t.svelte.ts";
 import { toasts } from "./toasts.svelte.ts";
 
-/** Whether it brings files, and not only text. */
-export function bringsFiles(data: DataTransfer | null): boolean {
+/** Whether a drop or paste contains files. */
+export function hasFiles(data: DataTransfer | null): boolean {
   return data !== null && [...data.types].includes("Files");
 }
 
-/** A browser opens a file that is dropped on a page instead of the page. Until files can be sent, that is said. */
+/**
+ * A browser replaces the page with a file that is dropped on it. Files cannot be sent yet, so the drop is
+ * refused with a message.
+ */
 export function refuseFiles(): void {
   addEventListener("dragover", (event) => {
-    if (!bringsFiles(event.dataTransfer)) return;
+    if (!hasFiles(event.dataTransfer)) return;
     event.preventDefault();
-    event.dataTransfer!.dropEffect = "copy"; // so that the drop comes, and can be answered
+    event.dataTransfer!.dropEffect = "copy"; // otherwise there is no drop event
   });
   addEventListener("drop", (event) => {
-    if (!bringsFiles(event.dataTransfer)) return;
+    if (!hasFiles(event.dataTransfer)) return;
     event.preventDefault();
-    toasts.say(t.chat.noFiles);
+    toasts.show(t.chat.noFiles);
   });
 }

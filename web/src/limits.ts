@@ -1,24 +1,24 @@
-/** What this server allows; until it has told, what servers allow by default. */
+/** The limits of this server; until they are loaded, the defaults. */
 export const limits = {
   textChars: 4096,
-  /** So long one may take back what one said. */
+  /** How long a sender may recall a message. */
   recallMs: 120_000,
-  /** What its clock is ahead of ours; times of messages are its times. */
-  aheadMs: 0,
+  /** How far the server's clock is ahead of ours; message times are by its clock. */
+  clockAheadMs: 0,
 };
 
-export async function learnLimits(): Promise<void> {
+export async function loadLimits(): Promise<void> {
   try {
     const response = await fetch("/server/info");
-    const told = (await response.json()) as {
+    const info = (await response.json()) as {
       data?: { limits?: { textCharsMax?: number; recallWindowMs?: number } };
     };
-    limits.textChars = told.data?.limits?.textCharsMax ?? limits.textChars;
-    limits.recallMs = told.data?.limits?.recallWindowMs ?? limits.recallMs;
+    limits.textChars = info.data?.limits?.textCharsMax ?? limits.textChars;
+    limits.recallMs = info.data?.limits?.recallWindowMs ?? limits.recallMs;
     const ahead = Date.parse(response.headers.get("date") ?? "") - Date.now();
     // The header has whole seconds, and the answer took a moment.
-    if (Math.abs(ahead) > 5_000) limits.aheadMs = ahead;
+    if (Math.abs(ahead) > 5_000) limits.clockAheadMs = ahead;
   } catch {
-    // The server itself refuses what it does not allow.
+    // The server enforces its limits itself.
   }
 }

@@ -1,9 +1,9 @@
 import { mount } from "svelte";
 import App from "./App.svelte";
 import { refuseFiles } from "./files.ts";
-import { learnLimits } from "./limits.ts";
-import { watchNews } from "./notify.svelte.ts";
-import { pulse } from "./pulse.svelte.ts";
+import { loadLimits } from "./limits.ts";
+import { watchNotifications } from "./notifications.svelte.ts";
+import { heartbeat } from "./heartbeat.svelte.ts";
 import { watchReads } from "./reads.ts";
 import { session } from "./session.svelte.ts";
 import { settings } from "./settings.svelte.ts";
@@ -11,10 +11,10 @@ import "./style/tokens.css";
 import "./style/base.css";
 
 settings.apply();
-watchNews();
+watchNotifications();
 refuseFiles();
-pulse.start();
+heartbeat.start();
 watchReads();
 void session.start();
-void learnLimits();
+void loadLimits();
 mount(App, { target: document.getElementById("app")! });

@@ -1,19 +1,19 @@
 import { client } from "./session.svelte.ts";
 
-/** So many groups the list shows at first, and a few more. */
+/** About as many groups as the list shows without scrolling. */
 const MOST = 20;
 
-/** Lets the list show how far our last words in groups were read: receipts of the past do not come again. */
+/** Loads the read state of our last messages in groups for the list: earlier receipts are not pushed again. */
 export function watchReads(): void {
   let round = 0;
   client.on("state", async ({ name }) => {
     round += 1;
     const mine = round;
     if (name !== "online") return;
-    const lines = client.conversations().filter((line) => line.kind === "group" && line.active);
-    for (const line of lines.filter(({ lastMessage }) => lastMessage?.mine).slice(0, MOST)) {
-      if (mine !== round) return; // the line went away again
-      await client.loadReads(line.id).catch(() => {});
+    const summaries = client.conversations().filter((summary) => summary.kind === "group" && summary.isActive);
+    for (const summary of summaries.filter(({ lastMessage }) => lastMessage?.isMine).slice(0, MOST)) {
+      if (mine !== round) return; // the connection was lost again
+      await client.loadReads(summary.id).catch(() => {});
     }
   });
 }

@@ -1,36 +1,36 @@
-/** Where one is, as the address tells it, so that going back works and a link leads there. */
-export interface Place {
+/** What is open, as encoded in the URL hash, so that Back and links work. */
+export interface RouteState {
   conversation?: string;
-  /** The details of the group are open, or the profile of whom one talks with. */
+  /** The group panel is open, or the profile of the peer. */
   isInfo?: boolean;
-  /** Somebody's profile is open beside the conversation. */
+  /** The user whose profile is open beside the conversation. */
   person?: string;
   isSettings?: boolean;
 }
 
-export function placeOf(hash: string): Place {
+export function parseHash(hash: string): RouteState {
   const [first, second, third, fourth] = hash.replace(/^#\/?/, "").split("/");
   if (first === "settings") return { isSettings: true };
   if (first !== "c" || !second) return {};
-  const conversation = decodeName(second);
-  if (third === "u" && fourth) return { conversation, person: decodeName(fourth) };
+  const conversation = decodeId(second);
+  if (third === "u" && fourth) return { conversation, person: decodeId(fourth) };
   return third === "info" ? { conversation, isInfo: true } : { conversation };
 }
 
-export function hashOf(place: Place): string {
+export function hashOf(place: RouteState): string {
   if (place.isSettings) return "#/settings";
   if (place.conversation === undefined) return "#/";
   const detail = place.person !== undefined ? `/u/${encodeURIComponent(place.person)}` : place.isInfo ? "/info" : "";
   return `#/c/${encodeURIComponent(place.conversation)}${detail}`;
 }
 
-/** Whether it can be a conversation of this person: a private one names the two who are in it. */
-export function mayBeOf(me: string, conversation: string): boolean {
+/** Whether `me` can be in this conversation: a private id names its two users. */
+export function isOwnConversation(me: string, conversation: string): boolean {
   const [kind, ...names] = conversation.split("_");
   return kind === "sg" || (kind === "si" && names.length === 2 && names.includes(me));
 }
 
-function decodeName(text: string): string {
+function decodeId(text: string): string {
   try {
     return decodeURIComponent(text);
   } catch {
@@ -39,17 +39,17 @@ function decodeName(text: string): string {
 }
 
 class Route {
-  place = $state.raw<Place>(placeOf(globalThis.location?.hash ?? ""));
+  current = $state.raw<RouteState>(parseHash(globalThis.location?.hash ?? ""));
 
   constructor() {
     globalThis.addEventListener?.("hashchange", () => {
-      this.place = placeOf(location.hash);
+      this.current = parseHash(location.hash);
     });
   }
 
-  go(place: Place): void {
+  go(place: RouteState): void {
     location.hash = hashOf(place);
-    this.place = place;
+    this.current = place;
   }
 }
 

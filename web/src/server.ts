@@ -1,10 +1,10 @@
-/** Whether people may make accounts here themselves. Servers that do not say it let them. */
+/** Whether registration is open. Servers that do not report it have it open. */
 export async function isRegistrationOpen(): Promise<boolean> {
   try {
     const response = await fetch("/server/info");
-    const told = (await response.json()) as { data?: { registration?: string } };
-    return told.data?.registration !== "closed";
+    const info = (await response.json()) as { data?: { registration?: string } };
+    return info.data?.registration !== "closed";
   } catch {
-    return true; // the server itself refuses it
+    return true; // the server enforces it itself
   }
 }

@@ -1,9 +1,9 @@
-import { read, write } from "./kept.ts";
+import { read, write } from "./localStorage.ts";
 
 export type Theme = "auto" | "light" | "dark";
 export type Language = "auto" | "en" | "zh";
 
-/** The first language of the browser that we speak. */
+/** The first language of the browser that is supported. */
 const browser = languageOf(globalThis.navigator?.languages ?? []);
 
 export function languageOf(wanted: readonly string[]): "en" | "zh" {
@@ -11,14 +11,14 @@ export function languageOf(wanted: readonly string[]): "en" | "zh" {
   return known !== undefined && /^zh/i.test(known) ? "zh" : "en";
 }
 
-/** What somebody chose on this device. */
+/** The settings of this device. */
 class Settings {
   theme = $state<Theme>(read("theme") ?? "auto");
   language = $state<Language>(read("language") ?? "auto");
   notify = $state<boolean>(read("notify") ?? false);
 
   /** The language of the page. */
-  get spoken(): "en" | "zh" {
+  get activeLanguage(): "en" | "zh" {
     return this.language === "auto" ? browser : this.language;
   }
 
@@ -37,12 +37,12 @@ class Settings {
     write("notify", notify);
   }
 
-  /** Lets the page follow, for as long as it lives. */
+  /** Applies theme and language to the page, and follows changes. */
   apply(): void {
     $effect.root(() => {
       $effect(() => {
         document.documentElement.dataset["theme"] = this.theme;
-        document.documentElement.lang = this.spoken === "zh" ? "zh-CN" : "en";
+        document.documentElement.lang = this.activeLanguage === "zh" ? "zh-CN" : "en";
       });
     });
   }

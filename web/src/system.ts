@@ -1,2 +1,2 @@
-/** The operator's own voice: it speaks to anybody, has no account, and takes no answers. */
+/** The operator's account: it can message any user and takes no replies. */
 export const SYSTEM = "system";

@@ -1,8 +1,8 @@
 import { IndexedDbStore, type Store } from "nexo-sdk";
-import { alone } from "./alone.ts";
+import { withTabLock } from "./tabLock.ts";
 
-/** A sign-in as the SDK keeps it. */
-interface Kept {
+/** A sign-in as the SDK stores it. */
+interface StoredSignIn {
   userId: string;
   token: string;
   refreshToken: string;
@@ -11,38 +11,38 @@ interface Kept {
 }
 
 const SIGN_IN = "session";
-/** A token that lives shorter than this is not worth taking over. */
+/** A token with less time left is refreshed instead of taken over. */
 const FRESH_MS = 1_000;
 
 /**
- * What the tabs of one browser share. A tab sees only the sign-in of the person it shows, and forgets
- * only the one it holds itself: another tab may have signed in anew meanwhile.
+ * The store that the tabs of a browser share. A tab sees only the sign-in of its own user, and deletes only
+ * its own tokens: another tab may have signed in again.
  */
 export class TabStore implements Store {
-  private held: Kept | undefined;
+  private own: StoredSignIn | undefined;
 
   constructor(private readonly store: Store = new IndexedDbStore()) {}
 
   async get(key: string): Promise<unknown> {
     const value = await this.store.get(key);
     if (key !== SIGN_IN) return value;
-    const kept = value as Kept | undefined;
-    if (this.held !== undefined && kept?.userId !== this.held.userId) return undefined;
-    this.held = kept;
-    return kept;
+    const stored = value as StoredSignIn | undefined;
+    if (this.own !== undefined && stored?.userId !== this.own.userId) return undefined;
+    this.own = stored;
+    return stored;
   }
 
   async set(key: string, value: unknown): Promise<void> {
-    if (key === SIGN_IN) this.held = value as Kept;
+    if (key === SIGN_IN) this.own = value as StoredSignIn;
     await this.store.set(key, value);
   }
 
   async delete(key: string): Promise<void> {
     if (key === SIGN_IN) {
-      const held = this.held;
-      this.held = undefined;
-      const kept = (await this.store.get(key)) as Kept | undefined;
-      if (kept !== undefined && kept.token !== held?.token) return;
+      const own = this.own;
+      this.own = undefined;
+      const stored = (await this.store.get(key)) as StoredSignIn | undefined;
+      if (stored !== undefined && stored.token !== own?.token) return;
     }
     await this.store.delete(key);
   }
@@ -53,40 +53,40 @@ export class TabStore implements Store {
 }
 
 /**
- * A refresh token works once, and showing it again ends the sign-in for all tabs. So one tab at a time
- * refreshes, looks first whether another has done it, and leaves the new tokens before it lets go.
+ * A refresh token works once, and using it again ends the sign-in for all tabs. So one tab at a time
+ * refreshes: it first checks whether another tab has, and stores the new tokens before it releases the lock.
  */
 export function shareRefresh(store: TabStore, fetch: typeof globalThis.fetch): typeof fetch {
   return (input, init) => {
     if (!String(input).endsWith("/auth/refresh")) return fetch(input, init);
     const refresh = async () => {
-      const { refresh_token: given } = JSON.parse(String(init?.body)) as { refresh_token: string };
-      const kept = (await store.get(SIGN_IN)) as Kept | undefined;
-      const isNewer = kept !== undefined && kept.refreshToken !== given;
-      if (isNewer && kept.expiresAt - Date.now() > FRESH_MS) return answerOf(kept);
-      const refresh_token = kept?.refreshToken ?? given;
+      const { refresh_token: requested } = JSON.parse(String(init?.body)) as { refresh_token: string };
+      const stored = (await store.get(SIGN_IN)) as StoredSignIn | undefined;
+      const isNewer = stored !== undefined && stored.refreshToken !== requested;
+      if (isNewer && stored.expiresAt - Date.now() > FRESH_MS) return refreshResponse(stored);
+      const refresh_token = stored?.refreshToken ?? requested;
       const response = await fetch(input, { ...init, body: JSON.stringify({ refresh_token }) });
-      // Whoever signed out or in meanwhile has no use for them.
-      const now = (await store.get(SIGN_IN)) as Kept | undefined;
-      const isStill = kept !== undefined && now?.refreshToken === kept.refreshToken;
-      if (response.ok && isStill) await store.set(SIGN_IN, await keptOf(response.clone()));
+      // Not stored if the user signed out or in meanwhile.
+      const now = (await store.get(SIGN_IN)) as StoredSignIn | undefined;
+      const isStill = stored !== undefined && now?.refreshToken === stored.refreshToken;
+      if (response.ok && isStill) await store.set(SIGN_IN, await readGrant(response.clone()));
       return response;
     };
-    return alone("nexo/refresh", refresh, init?.signal ?? undefined);
+    return withTabLock("nexo/refresh", refresh, init?.signal ?? undefined);
   };
 }
 
-function answerOf(kept: Kept): Response {
+function refreshResponse(stored: StoredSignIn): Response {
   const data = {
-    token: kept.token,
-    refresh_token: kept.refreshToken,
-    expires_in: (kept.expiresAt - Date.now()) / 1000,
-    user_info: { user_id: kept.userId },
+    token: stored.token,
+    refresh_token: stored.refreshToken,
+    expires_in: (stored.expiresAt - Date.now()) / 1000,
+    user_info: { user_id: stored.userId },
   };
   return Response.json({ code: 0, data });
 }
 
-async function keptOf(response: Response): Promise<Kept> {
+async function readGrant(response: Response): Promise<StoredSignIn> {
   const { data } = (await response.json()) as {
     data: {
       token: string;
@@ -105,17 +105,17 @@ async function keptOf(response: Response): Promise<Kept> {
   };
 }
 
-export type TabNews = { kind: "signedIn"; userId: string } | { kind: "signedOut" };
+export type TabMessage = { kind: "signedIn"; userId: string } | { kind: "signedOut" };
 
-/** Tells the other tabs, and hears of them. */
+/** Messages between the tabs. */
 export class Tabs {
   private readonly channel = new BroadcastChannel("nexo");
 
-  hear(listen: (news: TabNews) => void): void {
-    this.channel.onmessage = (event: MessageEvent<TabNews>) => listen(event.data);
+  onMessage(listener: (message: TabMessage) => void): void {
+    this.channel.onmessage = (event: MessageEvent<TabMessage>) => listener(event.data);
   }
 
-  tell(news: TabNews): void {
-    this.channel.postMessage(news);
+  broadcast(message: TabMessage): void {
+    this.channel.postMessage(message);
   }
 }

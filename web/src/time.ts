@@ -2,8 +2,8 @@ import type { Texts } from "./texts/en.ts";
 
 const formats = new Map<string, Intl.DateTimeFormat>();
 
-/** The browser knows which English: how clocks and days are written there. */
-function placed(locale: string): string {
+/** The browser's own variant of the language, for its time and date formats. */
+function browserLocale(locale: string): string {
   const language = locale.slice(0, 2);
   const wanted = globalThis.navigator?.languages ?? [];
   return wanted.find((one) => one.slice(0, 2) === language) ?? locale;
@@ -12,11 +12,11 @@ function placed(locale: string): string {
 function format(locale: string, name: string, options: Intl.DateTimeFormatOptions) {
   const key = `${locale} ${name}`;
   let known = formats.get(key);
-  if (known === undefined) formats.set(key, (known = new Intl.DateTimeFormat(placed(locale), options)));
+  if (known === undefined) formats.set(key, (known = new Intl.DateTimeFormat(browserLocale(locale), options)));
   return known;
 }
 
-/** The first moment of the day, and of the next one. */
+/** The start of the day, and of the next one. */
 export function dayOf(at: number): { from: number; to: number } {
   const date = new Date(at);
   const [year, month, day] = [date.getFullYear(), date.getMonth(), date.getDate()];
@@ -25,7 +25,7 @@ export function dayOf(at: number): { from: number; to: number } {
 
 /** How many days before today. */
 function daysAgo(at: number, now: number): number {
-  // By noon, since a day may have 23 hours.
+  // From noon to noon, since a day may have 23 hours.
   const noon = (moment: number) => dayOf(moment).from + 43_200_000;
   return Math.round((noon(now) - noon(at)) / 86_400_000);
 }
@@ -34,7 +34,7 @@ export function clockTime(t: Texts, at: number): string {
   return format(t.locale, "clock", { timeStyle: "short" }).format(at);
 }
 
-/** When something ends: the time if that is today, else with its day. */
+/** An end: the time if it is today, else with the date. */
 export function untilName(t: Texts, at: number, now: number): string {
   if (daysAgo(at, now) === 0) return clockTime(t, at);
   return format(t.locale, "until", { dateStyle: "medium", timeStyle: "short" }).format(at);
@@ -52,7 +52,7 @@ export function dayName(t: Texts, at: number, now: number): string {
   return format(t.locale, "date", { dateStyle: "long" }).format(at);
 }
 
-/** For the list: the time today, else the day in short. */
+/** For the list: the time if it is today, else the short date. */
 export function shortTime(t: Texts, at: number, now: number): string {
   const ago = daysAgo(at, now);
   if (ago <= 0) return clockTime(t, at);
@@ -61,7 +61,7 @@ export function shortTime(t: Texts, at: number, now: number): string {
   return format(t.locale, "short", { year: "2-digit", month: "numeric", day: "numeric" }).format(at);
 }
 
-/** When somebody was last here. */
+/** When a user was last seen. */
 export function agoName(t: Texts, at: number, now: number): string {
   const minutes = Math.floor((now - at) / 60_000);
   if (minutes < 1) return t.ago.now;

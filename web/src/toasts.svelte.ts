@@ -1,7 +1,7 @@
-import { sentenceOf } from "./failure.ts";
+import { errorText } from "./errorText.ts";
 
-/** Something one can still do about it. */
-interface Way {
+/** An action of a toast, such as Undo. */
+interface ToastAction {
   text: string;
   act: () => void;
 }
@@ -9,41 +9,54 @@ interface Way {
 interface Toast {
   id: number;
   text: string;
-  way?: Way;
+  action?: ToastAction;
 }
 
 export const SHOWN_MS = 5_000;
 
-/** Short words at the edge of the page. */
+/** Short notices at the edge of the page. */
 class Toasts {
   all = $state.raw<readonly Toast[]>([]);
+  /** The open dialogs, the uppermost last. The page behind a dialog is covered and inert, so the uppermost shows the toasts. */
+  private dialogs = $state.raw<readonly string[]>([]);
   private last = 0;
 
-  say(text: string, way?: Way, shownMs = SHOWN_MS): void {
+  show(text: string, action?: ToastAction, shownMs = SHOWN_MS): void {
     this.last += 1;
-    const toast: Toast = { id: this.last, text, ...(way && { way }) };
-    const others = this.all.filter((one) => one.text !== text || one.way !== undefined);
+    const toast: Toast = { id: this.last, text, ...(action && { action }) };
+    const others = this.all.filter((one) => one.text !== text || one.action !== undefined);
     this.all = [...others, toast].slice(-3);
-    setTimeout(() => this.drop(toast), shownMs);
+    setTimeout(() => this.remove(toast), shownMs);
   }
 
-  /** Somebody chose what can be done about it. */
-  take(toast: Toast): void {
-    this.drop(toast);
-    toast.way?.act();
+  /** Whether this dialog shows the toasts; without a dialog, whether the page does. */
+  isShownIn(dialog: string | undefined): boolean {
+    return this.dialogs.at(-1) === dialog;
   }
 
-  private drop(toast: Toast): void {
+  /** Records that a dialog is open; returns a function that records its end. */
+  openDialog(dialog: string): () => void {
+    this.dialogs = [...this.dialogs, dialog];
+    return () => (this.dialogs = this.dialogs.filter((one) => one !== dialog));
+  }
+
+  /** Runs the action of a toast. */
+  runAction(toast: Toast): void {
+    this.remove(toast);
+    toast.action?.act();
+  }
+
+  private remove(toast: Toast): void {
     this.all = this.all.filter((one) => one !== toast);
   }
 
-  /** Does something, and says so if it fails. Whether it succeeded. */
+  /** Runs `act` and shows its error; returns whether it succeeded. */
   async attempt(act: () => Promise<unknown>): Promise<boolean> {
     try {
       await act();
       return true;
     } catch (error) {
-      this.say(sentenceOf(error));
+      this.show(errorText(error));
       return false;
     }
   }

@@ -1,4 +1,4 @@
-/** Where every row is, from the top: one more entry than rows, the last one is the whole height. */
+/** The offset of every row from the top, and the total height as last entry. */
 export type Offsets = Float64Array;
 
 export function offsetsOf(heights: ArrayLike<number>): Offsets {
@@ -11,7 +11,7 @@ export function offsetsOf(heights: ArrayLike<number>): Offsets {
   return offsets;
 }
 
-/** The row at this height; the first or last one for heights outside. */
+/** The row at this offset; the first or last one outside the range. */
 export function rowAt(offsets: Offsets, y: number): number {
   let [low, high] = [0, offsets.length - 2];
   while (low < high) {
@@ -22,7 +22,7 @@ export function rowAt(offsets: Offsets, y: number): number {
   return Math.max(0, low);
 }
 
-/** The rows to draw for a view, some more on both sides, so that nothing is missing while scrolling. */
+/** The rows to render for a view, with some spare on both sides for scrolling. */
 export function windowOf(
   offsets: Offsets,
   top: number,
@@ -37,10 +37,7 @@ export function windowOf(
   };
 }
 
-/**
- * How far everything has moved for somebody who looks at this place: rows above came, went or turned out
- * to have another height. Zero if what they look at is gone.
- */
+/** How far the row at `top` has moved because rows above were added, removed or measured. Zero if it is gone. */
 export function shiftOf(
   before: { keys: readonly string[]; offsets: Offsets },
   after: { keys: readonly string[]; offsets: Offsets },
@@ -48,7 +45,7 @@ export function shiftOf(
 ): number {
   if (before.keys.length === 0) return 0;
   const last = rowAt(before.offsets, top + 1);
-  // Day lines may go when older messages come; any row nearby does as well.
+  // The row at the top may be a day separator that moved; a row nearby serves as well.
   for (let index = last; index < Math.min(last + 8, before.keys.length); index += 1) {
     const now = indexOf(after.keys, before.keys[index]!, index + after.keys.length - before.keys.length);
     if (now >= 0) return after.offsets[now]! - before.offsets[index]!;
@@ -56,13 +53,13 @@ export function shiftOf(
   return 0;
 }
 
-/** Looks first where it would be if rows only came on top, or only at the end. */
+/** Tries first the index it has if rows were only added at the top or at the end. */
 function indexOf(keys: readonly string[], key: string, likely: number): number {
   if (keys[likely] === key) return likely;
   return keys.indexOf(key);
 }
 
-/** Before a row was drawn, about as high as its text needs. */
+/** The estimated height of a row before it is rendered. */
 export function estimate(text: string, perLine: number, line: number, rest: number): number {
   let lines = 0;
   let from = 0;

@@ -1,66 +1,66 @@
 import { type Message, type MessageState, Refused } from "nexo-sdk";
-import { later } from "../later.ts";
-import { notes } from "../notes.svelte.ts";
+import { debounce } from "../debounce.ts";
+import { groupChanges } from "../groupChanges.svelte.ts";
 import { client } from "../session.svelte.ts";
 
 const PAGE = 100;
-/** So many are here before somebody scrolls. */
-const FIRST = 60;
-/** So far back the first unread one is looked for. */
+/** This many messages are loaded first. */
+const FIRST_MESSAGES = 60;
+/** How far back the first unread message is searched. */
 const UNREAD_MAX = 600;
-/** So far back an answered one is looked for. */
-const QUOTE_PAGES = 50;
+/** How many pages back a quoted message is searched. */
+const QUOTE_PAGES_MAX = 50;
 const PAUSE_MS = 2_000;
 
-/** Whether this page has heard the server: then what is here is no guess, also while the line is away. */
+/** Whether this page was online once: then the unread counts are known, also while offline. */
 let wasOnline = false;
 client.on("state", ({ name }) => {
   wasOnline ||= name === "online";
 });
 
-/** The conversation that is open. */
+/** The open conversation. */
 export class Thread {
   messages = $state.raw<readonly Message[]>([]);
   typing = $state.raw<readonly string[]>([]);
-  /** The first place that was unread when somebody came; 0 if none was. */
+  /** The first seq that was unread when the conversation was opened; 0 if none was. */
   unreadFrom = $state(0);
-  /** Enough is here to show. */
+  /** Whether enough is loaded to be shown. */
   isReady = $state(false);
-  /** Everything is here that is wanted at first; without a line it comes later. */
+  /** Whether the first messages are loaded; offline that happens later. */
   private isFilled = false;
   isLoading = $state(false);
   hasOlder = $state(false);
-  /** What was said last, for those who listen. */
-  spoken = $state.raw<Message>();
-  /** The oldest place here when nothing older was found. */
+  /** The last message that arrived, for screen readers. */
+  announced = $state.raw<Message>();
+  /** The oldest seq, once no older message was found. */
   private oldest = -1;
   private pausedUntil = 0;
-  private readonly offs: Array<() => void> = [];
+  private readonly unsubscribes: Array<() => void> = [];
   private isClosed = false;
-  /** How far it was read is known, as long as the line lasts. */
+  /** Whether the read state is loaded on this connection. */
   private hasReads = false;
-  private readonly lookAgain = later(() => this.refresh(), PAUSE_MS);
+  private readonly retryFill = debounce(() => this.refresh(), PAUSE_MS);
 
   constructor(readonly id: string) {
-    const refresh = later(() => this.refresh());
+    const refresh = debounce(() => this.refresh());
     const mine = (event: { conversationId: string }) => event.conversationId === this.id;
-    this.offs.push(
+    this.unsubscribes.push(
       client.on("message", (message) => {
         if (!mine(message)) return;
-        if (this.isReady && !message.mine && Date.now() - message.at < 60_000) this.arrived(message);
+        if (this.isReady && !message.isMine && Date.now() - message.at < 60_000) this.arrived(message);
         refresh();
       }),
       client.on("update", (message) => mine(message) && refresh()),
       client.on("removed", (gone) => mine(gone) && refresh()),
-      client.on("conversation", (line) => line.id === this.id && refresh()),
+      client.on("conversation", (summary) => summary.id === this.id && refresh()),
       client.on("state", ({ name }) => {
         if (name !== "online") this.hasReads = false;
         refresh();
       }),
-      client.on("typing", ({ conversationId, userId, on }) => {
+      client.on("typing", ({ conversationId, userId, isTyping }) => {
         if (conversationId !== this.id) return;
         const others = this.typing.filter((one) => one !== userId);
-        this.typing = on ? [...others, userId] : others;
+        this.typing = isTyping ? [...others, userId] : others;
       }),
     );
     this.refresh();
@@ -68,22 +68,22 @@ export class Thread {
 
   close(): void {
     this.isClosed = true;
-    for (const off of this.offs) off();
+    for (const off of this.unsubscribes) off();
   }
 
-  /** Somebody answers, so nothing is unread any more. */
-  answered(): void {
+  /** Removes the unread marker: the user has replied. */
+  clearUnread(): void {
     this.unreadFrom = 0;
   }
 
-  async older(): Promise<number> {
+  async loadOlder(): Promise<number> {
     if (this.isLoading || !this.hasOlder || Date.now() < this.pausedUntil) return 0;
     this.isLoading = true;
     const before = this.first();
     try {
       const found = await client.loadOlder(this.id, PAGE);
       this.messages = client.messages(this.id);
-      // Nothing came, and nothing else has changed meanwhile: this is the beginning.
+      // Nothing came and nothing else changed: this is the beginning.
       if (found.length === 0 && this.first() === before) this.oldest = before;
       return found.length;
     } catch (error) {
@@ -96,8 +96,8 @@ export class Thread {
     }
   }
 
-  /** There are unread ones before those that are here, and they are on their way: nobody has seen them. */
-  get lacksUnread(): boolean {
+  /** Whether unread messages before the loaded ones are still loading, so that they are not marked as read. */
+  get isMissingUnread(): boolean {
     return !this.isFilled && this.hasOlder && this.unreadFrom > 0 && this.first() > this.unreadFrom;
   }
 
@@ -105,63 +105,63 @@ export class Thread {
     return this.messages.findLast((message) => message.serverMsgId === serverMsgId);
   }
 
-  /** Finds a message, far back if need be. */
-  async seek(serverMsgId: string): Promise<Message | undefined> {
-    for (let pages = 0; pages < QUOTE_PAGES; pages += 1) {
+  /** Finds a message, loading older pages if needed. */
+  async findOrLoad(serverMsgId: string): Promise<Message | undefined> {
+    for (let pages = 0; pages < QUOTE_PAGES_MAX; pages += 1) {
       const found = this.find(serverMsgId);
       if (found !== undefined) return found;
-      if ((await this.older()) === 0 && !this.isLoading) return undefined;
+      if ((await this.loadOlder()) === 0 && !this.isLoading) return undefined;
     }
     return undefined;
   }
 
   private arrived(message: Message): void {
-    this.spoken = message;
+    this.announced = message;
     const isLooking = document.hasFocus() && !document.hidden;
-    const line = client.conversation(this.id);
-    if (isLooking || message.seq === 0 || (line?.unread ?? 0) > 1) return;
+    const summary = client.conversation(this.id);
+    if (isLooking || message.seq === 0 || (summary?.unread ?? 0) > 1) return;
     this.unreadFrom = message.seq;
   }
 
   private refresh(): void {
     if (this.isClosed) return;
     this.messages = client.messages(this.id);
-    const line = client.conversation(this.id);
+    const summary = client.conversation(this.id);
     const first = this.first();
-    this.hasOlder = line !== undefined && first > 1 && first !== this.oldest;
+    this.hasOlder = summary !== undefined && first > 1 && first !== this.oldest;
     if (!this.isFilled) {
-      if (!this.isReady && line !== undefined && line.unread > 0) this.unreadFrom = line.readSeq + 1;
+      if (!this.isReady && summary !== undefined && summary.unread > 0) this.unreadFrom = summary.readSeq + 1;
       this.fill();
     }
-    if (this.isReady && line !== undefined) this.lookAround(line.active);
+    if (this.isReady && summary !== undefined) this.loadGroupState(summary.isActive);
   }
 
-  /** Of a group: what happened among the messages that are here, and, for its members, how far they were read. */
-  private lookAround(isMember: boolean): void {
+  /** In a group: loads the changes among the loaded messages and, for members, the read state. */
+  private loadGroupState(isMember: boolean): void {
     if (!this.id.startsWith("sg_") || client.state.name !== "online") return;
-    void notes.reach(this.id, this.hasOlder ? (this.messages.find(({ seq }) => seq > 0)?.at ?? 0) : 0);
+    void groupChanges.loadSince(this.id, this.hasOlder ? (this.messages.find(({ seq }) => seq > 0)?.at ?? 0) : 0);
     if (this.hasReads || !isMember) return;
     this.hasReads = true;
     client.loadReads(this.id).catch((error) => (this.hasReads = error instanceof Refused));
   }
 
-  /** Brings what is needed before the first look. */
+  /** Loads what is shown first. */
   private fill(): void {
     const { name } = client.state;
     if (name !== "online") {
-      // Before the server was heard nobody knows what is unread; if it is away there is only what is unsent.
+      // Before the first connection unread counts are unknown; offline only unsent messages can be shown.
       this.isReady ||= this.messages.length > 0 && (wasOnline || name === "offline");
       return;
     }
     const first = this.first();
-    const isEnough = this.messages.length >= FIRST && (this.unreadFrom === 0 || first <= this.unreadFrom);
+    const isEnough = this.messages.length >= FIRST_MESSAGES && (this.unreadFrom === 0 || first <= this.unreadFrom);
     if (!this.hasOlder || isEnough || this.messages.length > UNREAD_MAX) {
       this.isReady = this.isFilled = true;
     } else if (Date.now() >= this.pausedUntil) {
-      void this.older();
+      void this.loadOlder();
     } else {
       this.isReady ||= this.messages.length > 0;
-      this.lookAgain();
+      this.retryFill();
     }
   }
 
@@ -171,7 +171,7 @@ export class Thread {
   }
 }
 
-/** Whether it has not arrived for good. */
+/** Whether the message has no seq yet. */
 export function isPending(state: MessageState): boolean {
   return state === "sending" || state === "accepted" || state === "preview";
 }

@@ -5,23 +5,23 @@ import { client } from "../session.svelte.ts";
 import { t } from "../texts/t.svelte.ts";
 import { SHOWN_MS, toasts } from "../toasts.svelte.ts";
 
-/** Kept back from the end of the time one has, for the way to the server. */
+/** Subtracted from the recall window, for the time to the server. */
 const SPARE_MS = 2_000;
 
-/** How long an own message can still be taken back; 0 if it is too late. */
+/** How long an own message can still be recalled; 0 if it is too late. */
 export function unsendMsLeft(message: Message, now: number): number {
-  const age = now + limits.aheadMs - message.at;
+  const age = now + limits.clockAheadMs - message.at;
   return Math.max(0, limits.recallMs - SPARE_MS - age);
 }
 
-/** Messages that are being taken back. The server hears of it when nobody can undo it any more. */
+/** Pending recalls. The request is sent when the undo time has passed. */
 class Unsends {
   private readonly pending = new SvelteMap<string, ReturnType<typeof setTimeout>>();
 
   constructor() {
-    // Whoever closes the page has decided.
+    // Closing the page sends pending recalls at once.
     addEventListener("pagehide", () => {
-      for (const id of [...this.pending.keys()]) this.go(id);
+      for (const id of [...this.pending.keys()]) this.commit(id);
     });
   }
 
@@ -29,12 +29,12 @@ class Unsends {
     return this.pending.has(serverMsgId);
   }
 
-  /** Takes it back in a moment, at the latest in so many milliseconds. */
+  /** Recalls a message after the undo time, at the latest in `withinMs`. */
   start({ serverMsgId }: Message, withinMs: number): void {
     if (this.has(serverMsgId)) return;
     const waitMs = Math.min(SHOWN_MS, withinMs);
-    this.pending.set(serverMsgId, setTimeout(() => this.go(serverMsgId), waitMs));
-    toasts.say(t.chat.unsent, { text: t.chat.undo, act: () => this.undo(serverMsgId) }, waitMs);
+    this.pending.set(serverMsgId, setTimeout(() => this.commit(serverMsgId), waitMs));
+    toasts.show(t.chat.unsent, { text: t.chat.undo, act: () => this.undo(serverMsgId) }, waitMs);
   }
 
   private undo(serverMsgId: string): void {
@@ -42,7 +42,7 @@ class Unsends {
     this.pending.delete(serverMsgId);
   }
 
-  private go(serverMsgId: string): void {
+  private commit(serverMsgId: string): void {
     clearTimeout(this.pending.get(serverMsgId));
     void toasts.attempt(() => client.recall(serverMsgId)).finally(() => this.pending.delete(serverMsgId));
   }

@@ -1,165 +1,174 @@
-import { type Group, type JoinRequest, type Member, Refused } from "nexo-sdk";
+import { type Group, type JoinRequest, type Member, Refused, type Role } from "nexo-sdk";
 import { SvelteMap } from "svelte/reactivity";
-import { later } from "../later.ts";
+import { debounce } from "../debounce.ts";
 import { people } from "../people.svelte.ts";
 import { client, session } from "../session.svelte.ts";
-import { faces } from "./faces.svelte.ts";
+import { memberProfiles } from "./memberProfiles.svelte.ts";
 
 const PAGE = 100;
-/** So many the server gives at a time, and so many are looked through for a name. */
-const MOST = 1_000;
+/** The most members per request, and the most that are searched for a name. */
+const MEMBERS_MAX = 1_000;
 
-/** A group as this page knows it. */
-export class GroupDesk {
+/** The highest first. */
+const ROLES: readonly Role[] = ["owner", "admin", "member"];
+
+function isAbove(one: Role, other: Role): boolean {
+  return ROLES.indexOf(one) < ROLES.indexOf(other);
+}
+
+/** The details and members of a group. */
+export class GroupDetails {
   info = $state.raw<Group>();
   members = $state.raw<readonly Member[]>([]);
   requests = $state.raw<readonly JoinRequest[]>([]);
   total = $state(0);
-  /** It was dissolved; the server says nothing more about it. */
+  /** The group was dissolved; the server returns nothing more about it. */
   isOver = $state(false);
   private cursor: string | undefined;
   private isLoading = false;
-  /** It changed while it was loaded. */
-  private again = false;
-  /** Somebody looks for names. */
-  private wantsMany = false;
-  /** What those may do who are not among the members here. */
-  private readonly roles = new Map<string, Member["roleLevel"]>();
+  /** Set if the group changed during a load. */
+  private reloadAgain = false;
+  /** Whether all members are needed, to search for names. */
+  private wantsAll = false;
+  /** Roles of members that are not in the loaded pages. */
+  private readonly roles = new Map<string, Role>();
 
   constructor(readonly id: string) {}
 
-  get myRole(): 0 | 1 | 2 {
-    return this.info?.myRole ?? 0;
+  get myRole(): Role {
+    return this.info?.myRole ?? "member";
   }
 
+  /** Whether we are the owner or an admin. */
   get isAdmin(): boolean {
-    return this.myRole >= 1;
+    return this.myRole !== "member";
   }
 
   get hasMore(): boolean {
     return this.cursor !== undefined;
   }
 
-  /** May this person be removed or muted by us? */
+  /** Whether we may remove or mute this member. */
   isBelow(member: Member): boolean {
-    return member.userId !== session.me && this.myRole > member.roleLevel;
+    return member.userId !== session.me && isAbove(this.myRole, member.role);
   }
 
-  /** May what this person said be taken back by us? Whoever has left counts as a member. */
+  /** Whether we may recall messages of this user. Users who left count as members. */
   async mayRecallOf(userId: string): Promise<boolean> {
     if (!this.isAdmin) return false;
-    const known = this.members.find((one) => one.userId === userId)?.roleLevel ?? this.roles.get(userId);
-    return this.myRole > (known ?? (await this.askRole(userId)));
+    const known = this.members.find((one) => one.userId === userId)?.role ?? this.roles.get(userId);
+    return isAbove(this.myRole, known ?? (await this.loadRole(userId)));
   }
 
-  private async askRole(userId: string): Promise<Member["roleLevel"]> {
-    if (!this.hasMore && this.members.length > 0) return 0; // everybody is here, so they are not
+  private async loadRole(userId: string): Promise<Role> {
+    if (!this.hasMore && this.members.length > 0) return "member"; // all members are loaded, so the user has left
     try {
-      const { roleLevel } = await client.groups.member(this.id, userId);
-      this.roles.set(userId, roleLevel);
-      return roleLevel;
+      const { role } = await client.groups.member(this.id, userId);
+      this.roles.set(userId, role);
+      return role;
     } catch (error) {
       const hasLeft = error instanceof Refused && error.reason === "target_not_member";
-      return hasLeft ? 0 : 2; // who knows: then nothing is offered
+      return hasLeft ? "member" : "owner"; // unknown: the action is not offered
     }
   }
 
   async load(): Promise<void> {
-    if (client.conversation({ groupId: this.id })?.ended) this.isOver = true;
+    if (client.conversation({ groupId: this.id })?.isEnded) this.isOver = true;
     if (this.isOver) return;
     if (this.isLoading) {
-      this.again = true;
+      this.reloadAgain = true;
       return;
     }
     this.isLoading = true;
-    this.again = false;
+    this.reloadAgain = false;
     try {
       this.info = await client.groups.get(this.id);
       if (this.info.myRole === undefined) return;
-      const limit = this.wantsMany ? MOST : Math.min(Math.max(PAGE, this.members.length), MOST);
+      const limit = this.wantsAll ? MEMBERS_MAX : Math.min(Math.max(PAGE, this.members.length), MEMBERS_MAX);
       const page = await client.groups.members(this.id, { limit });
       this.roles.clear();
-      this.take([], page.list);
+      this.setMembers([], page.list);
       this.cursor = page.nextCursor;
       this.total = page.total ?? page.list.length;
-      this.requests = this.isAdmin ? (await client.groups.requests(this.id)).list : [];
+      const waiting = this.info.joinRequestCount ?? 0; // the owner and admins get it
+      this.requests = waiting > 0 ? (await client.groups.requests(this.id)).list : [];
     } catch (error) {
-      // Otherwise it is asked for again when somebody looks, or when the group changes.
+      // Other errors: it is loaded again when it is opened or changes.
       this.isOver ||= error instanceof Refused && error.reason === "group_dissolved";
     } finally {
       this.isLoading = false;
     }
-    if (this.again) await this.load();
+    if (this.reloadAgain) await this.load();
   }
 
   async more(): Promise<void> {
     const { cursor } = this;
     if (cursor === undefined) return;
     const page = await client.groups.members(this.id, { limit: PAGE, cursor });
-    if (this.cursor !== cursor) return; // it was loaded anew meanwhile
-    this.take(this.members, page.list);
+    if (this.cursor !== cursor) return; // it was reloaded meanwhile
+    this.setMembers(this.members, page.list);
     this.cursor = page.nextCursor;
   }
 
-  /** Brings as many members as one looks through for a name. */
-  async everybody(): Promise<void> {
-    this.wantsMany = true;
-    const isShort = this.members.length === 0 || (this.hasMore && this.members.length < MOST);
+  /** Loads as many members as are searched for a name. */
+  async loadAll(): Promise<void> {
+    this.wantsAll = true;
+    const isShort = this.members.length === 0 || (this.hasMore && this.members.length < MEMBERS_MAX);
     if (isShort) await this.load();
   }
 
-  private take(before: readonly Member[], list: Member[]): void {
+  private setMembers(before: readonly Member[], list: Member[]): void {
     for (const one of list) {
-      people.learn(one.userId, one);
-      faces.learn(one);
+      people.update(one.userId, one);
+      memberProfiles.update(one);
     }
     const all = [...before, ...list];
-    this.members = all.sort((a, b) => b.roleLevel - a.roleLevel);
+    this.members = all.sort((a, b) => ROLES.indexOf(a.role) - ROLES.indexOf(b.role));
   }
 }
 
-/** The groups that were looked at. */
+/** The groups that were opened. */
 class Groups {
-  private readonly desks = new Map<string, GroupDesk>();
-  /** Those somebody asked to join since this page is open. */
-  private readonly asked = new SvelteMap<string, GroupDesk>();
+  private readonly details = new Map<string, GroupDetails>();
+  /** Groups with join requests since the page was opened. */
+  private readonly withRequests = new SvelteMap<string, GroupDetails>();
 
   constructor() {
     client.on("change", ({ conversationId, kind }) => {
       const id = conversationId.slice("sg_".length);
-      const desk = this.desks.get(id);
-      if (desk !== undefined && (kind === "dissolved" || kind === "dismissed")) desk.isOver = true;
+      const group = this.details.get(id);
+      if (group !== undefined && (kind === "dissolved" || kind === "dismissed")) group.isOver = true;
       else if (kind !== "recalled") this.reload(id);
     });
     client.on("joinRequest", ({ groupId }) => {
       this.reload(groupId);
-      this.asked.set(groupId, this.open(groupId));
+      this.withRequests.set(groupId, this.open(groupId));
     });
   }
 
-  /** How many wait to be let in, as far as this page has heard. */
-  waiting(id: string): number {
-    return this.asked.get(id)?.requests.length ?? 0;
+  /** The number of pending join requests this page knows of. */
+  requestCount(id: string): number {
+    return this.withRequests.get(id)?.requests.length ?? 0;
   }
 
-  open(id: string): GroupDesk {
-    let desk = this.desks.get(id);
-    if (desk === undefined) {
-      desk = new GroupDesk(id);
-      this.desks.set(id, desk);
-      void desk.load();
+  open(id: string): GroupDetails {
+    let group = this.details.get(id);
+    if (group === undefined) {
+      group = new GroupDetails(id);
+      this.details.set(id, group);
+      void group.load();
     }
-    return desk;
+    return group;
   }
 
   private readonly reloads = new Map<string, () => void>();
 
   private reload(id: string): void {
-    const desk = this.desks.get(id);
-    if (desk === undefined) return;
-    let soon = this.reloads.get(id);
-    if (soon === undefined) this.reloads.set(id, (soon = later(() => void desk.load(), 150)));
-    soon();
+    const group = this.details.get(id);
+    if (group === undefined) return;
+    let reload = this.reloads.get(id);
+    if (reload === undefined) this.reloads.set(id, (reload = debounce(() => void group.load(), 150)));
+    reload();
   }
 }
 

@@ -3,10 +3,10 @@ import { client } from "../session.svelte.ts";
 import { t } from "../texts/t.svelte.ts";
 import { toasts } from "../toasts.svelte.ts";
 
-/** Takes a conversation out of the list until something is said in it; for a moment one can think again. */
+/** Hides a conversation from the list until its next message; a toast offers to undo it. */
 export async function hide(conversation: string): Promise<void> {
   if (!(await toasts.attempt(() => client.hide(conversation)))) return;
-  if (route.place.conversation === conversation) route.go({});
+  if (route.current.conversation === conversation) route.go({});
   const act = () => void toasts.attempt(() => client.hide(conversation, false));
-  toasts.say(t.list.hidden, { text: t.list.unhide, act });
+  toasts.show(t.list.hidden, { text: t.list.unhide, act });
 }

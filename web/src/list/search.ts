@@ -1,11 +1,11 @@
-import type { ConversationLine } from "nexo-sdk";
+import type { ConversationSummary } from "nexo-sdk";
 
-/** Lines whose name or id has all of the words, in the order of the list. */
-export function matching(lines: readonly ConversationLine[], words: string): readonly ConversationLine[] {
+/** Conversations whose name or id contains all words, in list order. */
+export function matching(summaries: readonly ConversationSummary[], words: string): readonly ConversationSummary[] {
   const wanted = words.toLocaleLowerCase().split(/\s+/).filter((word) => word !== "");
-  if (wanted.length === 0) return lines;
-  return lines.filter((line) => {
-    const text = `${line.name} ${line.peerId ?? ""} ${line.groupId ?? ""}`.toLocaleLowerCase();
+  if (wanted.length === 0) return summaries;
+  return summaries.filter((summary) => {
+    const text = `${summary.name} ${summary.peerId ?? ""} ${summary.groupId ?? ""}`.toLocaleLowerCase();
     return wanted.every((word) => text.includes(word));
   });
 }

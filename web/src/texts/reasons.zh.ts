@@ -1,6 +1,6 @@
 import type { Reason } from "nexo-sdk";
 
-/** 服务器拒绝的原因，说给人听。 */
+/** 服务器拒绝的原因，显示给用户的文字。 */
 export const reasons: Record<Reason, string> = {
   missing_token: "请先登录。",
   invalid_token: "请重新登录。",
@@ -41,7 +41,7 @@ export const reasons: Record<Reason, string> = {
   missing_body: "消息是空的。",
   body_too_long: "消息太长了。",
   cannot_send_to_self: "不能给自己发消息。",
-  unknown_msg_type: "服务器不认识这种消息。",
+  unknown_msg_type: "服务器不支持这种消息类型。",
   client_msg_id_conflict: "这条消息已用其他内容发送过，请重新输入。",
   mention_not_member: "你提到的人不在这个群里。",
   too_many_mentions: "一次提到的人太多了。",

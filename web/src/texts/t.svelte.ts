@@ -4,7 +4,7 @@ import { zh } from "./zh.ts";
 
 export const languages = { en, zh } satisfies Record<string, Texts>;
 
-/** The texts in the chosen language: read in a component, it follows the choice. */
+/** The texts in the active language; reactive when read in a component. */
 export const t = new Proxy({} as Texts, {
-  get: (_, key) => languages[settings.spoken][key as keyof Texts],
+  get: (_, key) => languages[settings.activeLanguage][key as keyof Texts],
 });

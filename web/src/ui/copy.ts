@@ -1,4 +1,7 @@
-/** Copies a text. Pages without TLS have no clipboard of the new kind; the old way then. Whether it worked. */
+/**
+ * Copies a text; returns whether it worked. Pages without TLS have no clipboard API: falls back to
+ * `execCommand`.
+ */
 export async function copyText(text: string): Promise<boolean> {
   if (navigator.clipboard !== undefined && globalThis.isSecureContext) {
     const isDone = await navigator.clipboard.writeText(text).then(() => true, () => false);
@@ -7,23 +10,23 @@ export async function copyText(text: string): Promise<boolean> {
   const before = document.activeElement as HTMLElement | null;
   const area = document.createElement("textarea");
   area.value = text;
-  area.readOnly = true; // no keyboard comes up on phones
+  area.readOnly = true; // no keyboard opens on phones
   area.className = "unseen";
-  // What is behind a dialog cannot be selected while that is open.
+  // Elements behind an open dialog cannot be selected.
   (before?.closest("dialog") ?? document.body).append(area);
   area.select();
   let isDone = false;
   try {
     isDone = document.execCommand("copy");
   } catch {
-    // not allowed: whoever asked shows it selected
+    // not allowed: the caller selects the text instead
   }
   area.remove();
   before?.focus({ preventScroll: true });
   return isDone;
 }
 
-/** Selects what an element shows, so that one can copy it by hand. */
+/** Selects the text of an element, to be copied by keyboard. */
 export function selectText(element: Element): void {
   const range = document.createRange();
   range.selectNodeContents(element);

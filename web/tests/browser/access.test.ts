@@ -25,7 +25,10 @@ beforeAll(async () => {
 
 afterAll(() => world?.stop());
 
-/** Fails on what axe finds. The page's policy forbids what it would load, so it comes by the debugger. */
+/**
+ * Fails on violations axe finds. The page's policy forbids loading axe, so it is injected through the
+ * debugger.
+ */
 async function check({ page }: Person, where: string): Promise<void> {
   await page.evaluate(axe);
   const found = await page.evaluate(async () => {
@@ -131,7 +134,7 @@ test("Enter that ends a word of an input method sends and opens nothing", async 
       return node.dispatchEvent(new KeyboardEvent("keydown", init));
     });
   await person.field.fill("你好");
-  expect(await enter("textarea")).toBe(true); // it is the browser's
+  expect(await enter("textarea")).toBe(true); // left to the browser
   expect(await person.field.inputValue()).toBe("你好");
   await page.locator("#search").fill("Jonas");
   await enter("#search");
@@ -159,7 +162,7 @@ test("a phone shows one thing at a time, and back goes back", async () => {
   await page.getByRole("menu").waitFor({ state: "detached" });
   await page.getByRole("link", { name: "Back" }).tap();
   await person.line("Garden").waitFor();
-  // Smaller letters, and the browser would draw the page nearer.
+  // With a smaller font the browser would zoom in.
   for (const field of await page.locator("input, textarea").all()) {
     expect(await field.evaluate((node) => getComputedStyle(node).fontSize)).toBe("16px");
   }

@@ -12,7 +12,7 @@ afterAll(() => world?.stop());
 test("a server that takes no new accounts says so", async () => {
   const closed = await World.start({ NEXO_AUTH__REGISTRATION: "closed" });
   const guest = await closed.guest();
-  await guest.page.getByText("This server does not take new accounts.").waitFor();
+  await guest.page.getByText("This server does not accept new accounts.").waitFor();
   expect(await guest.page.getByRole("button", { name: "Create an account" }).count()).toBe(0);
   await closed.stop();
 });
@@ -20,7 +20,7 @@ test("a server that takes no new accounts says so", async () => {
 test("whoever forgot the password sets a new one with a code of the operator", async () => {
   const { server } = world;
   await server.register("cora", "Cora");
-  await server.halt("SIGTERM"); // its folder is its own while it runs
+  await server.halt("SIGTERM"); // a running server locks its folder
   const code = /[A-Z2-7]{4}(-[A-Z2-7]{4}){3}/.exec(await server.tool("user", "reset-code", "cora"))?.[0] ?? "";
   await server.run();
   const guest = await world.guest();
@@ -38,7 +38,7 @@ test("whoever forgot the password sets a new one with a code of the operator", a
   await page.getByText("A reset code has 16 letters and digits.").waitFor();
   await page.getByText("At least 8 characters, please.").waitFor();
   await set("AAAA-BBBB-CCCC-DDDD", "a new horse");
-  await page.getByText("The user ID or the code is not right").waitFor();
+  await page.getByText("Incorrect user ID or code").waitFor();
   await set(code.toLowerCase().replaceAll("-", " "), "a new horse");
   await guest.online();
 
@@ -47,7 +47,7 @@ test("whoever forgot the password sets a new one with a code of the operator", a
   await again.page.getByRole("textbox", { name: "User ID" }).fill("cora");
   await again.page.locator("input[name=password]").fill(PASSWORD);
   await again.page.getByRole("button", { name: "Sign in" }).click();
-  await again.page.getByText("The user ID or the password is not right.").waitFor();
+  await again.page.getByText("Incorrect user ID or password.").waitFor();
   await again.page.locator("input[name=password]").fill("a new horse");
   await again.page.getByRole("button", { name: "Sign in" }).click();
   await again.online();

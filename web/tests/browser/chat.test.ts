@@ -63,7 +63,7 @@ test("in a group, read means by everybody, and it is known after a reload", asyn
   await anna.bubble("Who has seen this?").getByText("Read by 1").waitFor();
   await cora.line("Orchard").click();
   await anna.reaches("Who has seen this?", "read");
-  await anna.page.goto(world.site.url); // no group is open
+  await anna.page.goto(world.site.url); // no conversation is open
   await anna.page.reload();
   await anna.line("Orchard").locator("[data-state=read]").waitFor();
   await anna.line("Orchard").click();
@@ -156,6 +156,24 @@ test("unsend can be undone for a moment, and ends with the page", async () => {
   await ben.bubble("this one, too").waitFor({ state: "detached", timeout: 4_000 });
 });
 
+test("a text is copied, or selected where the browser does not copy", async () => {
+  const { page } = anna;
+  await anna.say("copy me, please");
+  await anna.reaches("copy me, please", "read");
+  await anna.choose("copy me, please", "Copy text");
+  await page.getByText("Copied", { exact: true }).waitFor();
+  await page.getByText("Copied", { exact: true }).waitFor({ state: "detached", timeout: 8_000 });
+  await page.evaluate(() => {
+    document.execCommand = () => false;
+    navigator.clipboard.writeText = () => Promise.reject(new Error("not allowed"));
+  });
+  await anna.choose("copy me, please", "Copy text");
+  await page.getByText("Selected. Copy it with your keyboard.").waitFor();
+  expect(await page.getByText("Copied", { exact: true }).count()).toBe(0);
+  expect(await page.evaluate(() => String(getSelection()))).toBe("copy me, please");
+  await page.evaluate(() => getSelection()?.removeAllRanges());
+});
+
 test("files are refused with a word, and nobody leaves the page", async () => {
   const { page } = anna;
   const data = await page.evaluateHandle(() => {
@@ -233,7 +251,7 @@ test("what is written in one tab is written in the other, and no older draft com
   await field.fill("from the second tab");
   await expect.poll(() => anna.field.inputValue()).toBe("from the second tab");
   await second.locator("article").filter({ hasText: "three" }).last().locator(".bubble").click({ button: "right" });
-  await second.getByRole("menuitem", { name: "Reply" }).click(); // writes the draft anew
+  await second.getByRole("menuitem", { name: "Reply" }).click(); // replaces the draft
   await anna.page.getByText("Replying to Ben").waitFor();
   expect(await anna.field.inputValue()).toBe("from the second tab");
   await anna.field.press("Enter");
@@ -245,8 +263,8 @@ test("a link to nobody opens no chat, and the system's has no field", async () =
   const { page } = anna;
   anna.allow(/status of 40[034]/);
   for (const [hash, words] of [
-    ["#/c/si_anna_zzz", "There is nobody with the user ID “zzz”."],
-    ["#/c/si_anna_anna", "There is nobody"],
+    ["#/c/si_anna_zzz", "There is no user with the ID “zzz”."],
+    ["#/c/si_anna_anna", "This is you. You cannot chat with yourself."],
     ["#/c/sg_nothing", "There is no such group"],
   ] as const) {
     await page.goto(`${world.site.url}/${hash}`);
@@ -256,13 +274,17 @@ test("a link to nobody opens no chat, and the system's has no field", async () =
     expect(await anna.field.count(), hash).toBe(0);
   }
   await page.getByRole("link", { name: "Back to your conversations" }).click();
-  await page.getByText("Pick a conversation").waitFor();
+  await page.getByText("Choose a conversation").waitFor();
 
+  await page.goto(`${world.site.url}/#/c/si_anna_system`);
+  await page.getByText("Only the server can post here.").waitFor();
+  await page.locator(".edge").waitFor({ state: "attached" });
+  expect(await page.getByText("Say hello!").count()).toBe(0);
   await world.server.systemSay("anna", "Maintenance at noon");
   await anna.line("system").or(anna.line("System")).click();
   await anna.bubble("Maintenance at noon").waitFor();
   await page.getByRole("heading", { name: "System", exact: true }).waitFor();
-  await page.getByText("Only the server writes here.").waitFor();
+  await page.getByText("Only the server can post here.").waitFor();
   expect(await anna.field.count()).toBe(0);
 });
 

@@ -1,6 +1,6 @@
 import { connect, createServer, type Server, type Socket } from "node:net";
 
-/** A wire between the page and the server that can be cut. */
+/** A proxy between the page and the server that can be cut. */
 export class Cutter {
   private readonly open = new Set<Socket>();
   private isCut = false;
@@ -36,7 +36,7 @@ export class Cutter {
     });
   }
 
-  /** Cuts everything, and what comes anew, until it is mended. */
+  /** Cuts all connections, and new ones, until restored. */
   cut(): void {
     this.isCut = true;
     for (const socket of this.open) socket.destroy();

@@ -59,7 +59,7 @@ test("a mention is picked from a list, and seen in theirs", async () => {
   await anna.page.getByRole("option", { name: "all" }).waitFor();
   await anna.field.fill("");
   await ben.field.pressSequentially("@al");
-  expect(await ben.page.getByRole("option", { name: "all" }).count()).toBe(0); // not theirs to say
+  expect(await ben.page.getByRole("option", { name: "all" }).count()).toBe(0); // not offered to ordinary members
   await ben.field.fill("");
 });
 
@@ -77,9 +77,9 @@ test("somebody asks to join by the code, and is let in", async () => {
   await cora.page.getByRole("button", { name: "New conversation" }).click();
   await cora.page.getByRole("menuitem", { name: "Join a group" }).click();
   await cora.page.getByRole("textbox", { name: "Group code or ID" }).fill(code);
-  await cora.page.getByRole("textbox", { name: "A word to the admins" }).fill("I like books");
+  await cora.page.getByRole("textbox", { name: "Message to the admins" }).fill("I like books");
   await cora.page.getByRole("button", { name: "Join" }).click();
-  await cora.page.getByText("Your request is on its way.").waitFor();
+  await cora.page.getByText("Request sent.").waitFor();
   const panel = await panelOf(anna);
   await panel.getByText("I like books").waitFor();
   await panel.getByRole("button", { name: "Approve" }).click();
@@ -124,12 +124,12 @@ test("an admin takes back what a member said", async () => {
 test("somebody is removed, the group changes hands, and ends", async () => {
   await toMember(ben, "Cora", "Remove from group");
   await ben.page.getByRole("dialog").getByRole("button", { name: "Remove from group" }).click();
-  await cora.page.getByText("You are not in this group any more.").first().waitFor();
+  await cora.page.getByText("You are no longer a member of this group.").first().waitFor();
 
   await toMember(anna, "Ben", "Transfer ownership");
   await anna.page.getByRole("dialog").getByRole("button", { name: "Transfer ownership" }).click();
   await (await panelOf(ben)).getByRole("button", { name: "Dissolve group" }).waitFor();
-  // What is asked for just as one leaves, or as it ends, is refused.
+  // Requests in flight while the user leaves or the group ends are refused.
   for (const one of [anna, ben, cora]) one.allow(/status of 403/, /status of 410/);
   await (await panelOf(anna)).getByRole("button", { name: "Leave group" }).click();
   await anna.page.getByRole("dialog").getByRole("button", { name: "Leave group" }).click();
@@ -139,8 +139,8 @@ test("somebody is removed, the group changes hands, and ends", async () => {
   await ben.page.getByRole("dialog").getByRole("button", { name: "Dissolve group" }).click();
   await ben.page.getByText("The group was dissolved").waitFor();
   const panel = ben.page.getByRole("complementary", { name: "Group details" });
-  await panel.getByText("This group has ended.").waitFor();
-  await ben.page.locator("section.chat").getByText("This group has ended.").waitFor();
+  await panel.getByText("This group was dissolved.").waitFor();
+  await ben.page.locator("section.chat").getByText("This group was dissolved.").waitFor();
   await ben.bubble("Thanks for having me").waitFor();
   expect(await ben.field.count()).toBe(0);
 });

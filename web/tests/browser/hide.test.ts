@@ -22,7 +22,7 @@ beforeAll(async () => {
 
 afterAll(() => world?.stop());
 
-/** Scrolls up until this is seen. */
+/** Scrolls up until this is visible. */
 async function readBackTo(text: string): Promise<void> {
   await anna.page.getByRole("log").hover();
   await expect.poll(async () => {
@@ -53,7 +53,7 @@ test("hiding what is open leads to the list", async () => {
   await anna.field.waitFor();
   await anna.page.getByRole("button", { name: "More" }).click();
   await anna.page.getByRole("menuitem", { name: "Hide conversation" }).click();
-  await anna.page.getByText("Pick a conversation").waitFor();
+  await anna.page.getByText("Choose a conversation").waitFor();
 });
 
 test("a group one was removed from can be hidden, and an ended one goes by itself", async () => {
@@ -62,7 +62,7 @@ test("a group one was removed from can be hidden, and an ended one goes by itsel
   await anna.line("Team").click();
   await anna.field.waitFor();
   await world.server.ask("POST", "/group/kick", { group_id: groupId, user_id: "anna" }, tokens["ben"]);
-  await page.getByText("You are not in this group any more.").first().waitFor();
+  await page.getByText("You are no longer a member of this group.").first().waitFor();
   await anna.line("Team").waitFor();
   await anna.line("Team").click({ button: "right" });
   await page.getByRole("menuitem", { name: "Hide conversation" }).click();
@@ -95,7 +95,7 @@ for (const end of ["dissolve", "dismiss"]) {
     await anna.field.waitFor();
     await server.ask("POST", `/group/${end}`, { group_id }, tokens["ben"]);
     const chat = page.locator("section.chat");
-    await chat.getByText("This group has ended.").waitFor();
+    await chat.getByText("This group was dissolved.").waitFor();
     await chat.getByText("The group was dissolved").waitFor();
     await anna.line(made.name).waitFor({ state: "detached" });
     await page.waitForTimeout(700); // nor does what comes later take it away
@@ -106,17 +106,17 @@ for (const end of ["dissolve", "dismiss"]) {
 
     // By the link, too, back to the beginning.
     await page.reload();
-    await chat.getByText("This group has ended.").waitFor();
+    await chat.getByText("This group was dissolved.").waitFor();
     await chat.getByText("The group was dissolved").waitFor();
     await anna.bubble("song 70.").waitFor();
     await readBackTo("song 1.");
     expect(await anna.field.count()).toBe(0);
     expect(await anna.line(made.name).count()).toBe(0);
-    // Of a dismissed one the server has forgotten the name.
+    // The server has deleted the name of a dismissed group.
     await page.locator(".head h1", { hasText: end === "dissolve" ? made.name : group_id }).waitFor();
     await page.getByRole("link", { name: "Group details" }).click();
     const panel = page.getByRole("complementary", { name: "Group details" });
-    await panel.getByText("This group has ended.").waitFor();
+    await panel.getByText("This group was dissolved.").waitFor();
     expect(await panel.getByRole("button").count()).toBe(0);
   });
 }
@@ -133,13 +133,13 @@ test("a group one left is read by its link after it was hidden, here or elsewher
   const elsewhere = await server.token("anna");
   await server.ask("POST", "/group/leave", { group_id }, elsewhere);
   const chat = page.locator("section.chat");
-  await chat.getByText("You are not in this group any more.").waitFor();
+  await chat.getByText("You are no longer a member of this group.").waitFor();
   await server.ask("POST", "/conversation/hide", { conversation_id: `sg_${group_id}`, hidden: true }, elsewhere);
   await anna.line("Attic").waitFor({ state: "detached" });
   await page.waitForTimeout(700);
   expect(await anna.bubble("mind the stairs").isVisible()).toBe(true);
   await page.reload();
-  await chat.getByText("You are not in this group any more.").waitFor();
+  await chat.getByText("You are no longer a member of this group.").waitFor();
   await anna.bubble("mind the stairs").waitFor();
   await page.locator(".head h1", { hasText: "Attic" }).waitFor();
   expect(await anna.field.count()).toBe(0);

@@ -10,7 +10,7 @@ beforeAll(async () => {
   await world.server.register("ben", "Ben");
   await world.server.register("anna", "Anna");
   const [ben, annas] = [await world.server.token("ben"), await world.server.token("anna")];
-  // Many at a time, so the order is not that of the numbers; each is there once.
+  // Sent concurrently, so the order is not that of the numbers; each is there once.
   const say = async (index: number) => {
     const long = index % 7 === 0 ? ` ${"and a few more words ".repeat(index % 23)}` : "";
     if (index % 5 === 0) await world.server.say(annas, { recv_id: "ben" }, `mine ${index}${long}`);
@@ -24,7 +24,7 @@ beforeAll(async () => {
   );
   anna = await world.guest();
   await anna.signIn("anna");
-  // What was never delivered comes by itself; after that a page starts with the end and pages upward.
+  // Undelivered messages come by themselves; afterwards a page starts at the end and loads upward.
   for (let delivered = 0; delivered < MANY; ) {
     await anna.page.waitForTimeout(200);
     const { heads } = await world.server.ask<{ heads: Array<{ delivered_seq: number }> }>(
@@ -40,7 +40,7 @@ beforeAll(async () => {
 
 afterAll(() => world?.stop());
 
-/** Scrolls by a fixed way per frame; how long the frames took, the shortest first. */
+/** Scrolls a fixed distance per frame; returns the frame times, shortest first. */
 function scroll(byPixels: number, frames: number): Promise<number[]> {
   return anna.page.evaluate(
     async ([by, count]) => {
@@ -89,7 +89,7 @@ test("paging upward keeps what one looks at in its place", async () => {
   await page.unroute("**/msg/pull*");
 });
 
-/** A row in view, and where it is. */
+/** A visible row and its position. */
 function place(): Promise<{ key: string; y: number }> {
   return anna.page.evaluate(() => {
     const { top } = document.querySelector("[role=log]")!.getBoundingClientRect();
@@ -113,10 +113,10 @@ test("ten thousand messages scroll smoothly", async () => {
   expect(drawn).toBeLessThan(120);
   const [reading, hurry, flight] = [await scroll(120, 300), await scroll(-480, 120), await scroll(3_000, 100)];
   console.log(`history: ${MANY} messages in ${loadMs} ms, ${drawn} rows drawn`);
-  console.log(`  reading, 120 px a frame: ${told(reading)}`);
-  console.log(`  hurrying, 480 px a frame: ${told(hurry)}`);
-  console.log(`  flying, 3000 px a frame: ${told(flight)}`);
-  // A frame of the screen when the machine does nothing else; here it runs a server and other pages.
+  console.log(`  reading, 120 px a frame: ${summary(reading)}`);
+  console.log(`  hurrying, 480 px a frame: ${summary(hurry)}`);
+  console.log(`  flying, 3000 px a frame: ${summary(flight)}`);
+  // A frame budget for a busy machine: it also runs a server and other pages.
   expect(part(reading, 0.95)).toBeLessThan(50);
 });
 
@@ -124,7 +124,7 @@ function part(times: number[], share: number): number {
   return times[Math.min(times.length - 1, Math.floor(times.length * share))]!;
 }
 
-function told(times: number[]): string {
+function summary(times: number[]): string {
   const late = times.filter((time) => time > 25).length;
   const [p50, p95, most] = [part(times, 0.5), part(times, 0.95), part(times, 1)].map((time) => time.toFixed(1));
   return `p50 ${p50} ms, p95 ${p95} ms, longest ${most} ms, ${late} of ${times.length} frames late`;

@@ -13,7 +13,7 @@ const NASTY = [
   `<style>body{display:none}</style><iframe src="https://example.org"></iframe>`,
 ];
 
-/** The worst name there may be: markup, quotes, letters that run the other way with their mark, and long. */
+/** A hostile name: markup, quotes, right-to-left letters with a direction mark, and long. */
 const NAME = `<script>window.hacked=3</script>"'\`><b>{@html 1} \u05E9\u05DC\u05D5\u05DD\u200F \u0645\u0631\u062D\u0628\u0627 `.padEnd(128, "W");
 
 let world: World;
@@ -51,7 +51,7 @@ test("texts and names are never markup, and reach nobody else", async () => {
     expect(await link.getAttribute("rel")).toContain("noopener");
   }
   expect(await anna.page.locator(".head h1").textContent()).toBe(NAME);
-  // Letters in a name that run the other way do not turn what stands beside it.
+  // Right-to-left letters in a name do not reorder the text beside it.
   const direction = await anna.page.locator(".head bdi").first().evaluate((node) => getComputedStyle(node).unicodeBidi);
   expect(direction).toMatch(/isolate/);
 
@@ -88,6 +88,6 @@ test("a link to a conversation of others opens none", async () => {
   await anna.page.goto(`${world.site.url}/#/c/si_ben_cora`);
   await anna.page.reload();
   await anna.online();
-  await anna.page.getByText("Pick a conversation").waitFor();
+  await anna.page.getByText("Choose a conversation").waitFor();
   expect(await anna.field.count()).toBe(0);
 });

@@ -35,11 +35,11 @@ test("somebody asks to join a group that nobody has opened yet, and it is notice
   const zoe = await world.server.token("zoe");
   await world.server.ask("POST", "/group/join", { group_id: groupId, message: "Please" }, zoe);
   await owner.page.getByText("Zoe asks to join Crowd.").waitFor();
-  await owner.line("Crowd").getByText("1 person waits to join").waitFor({ state: "attached" });
+  await owner.line("Crowd").getByText("1 person is waiting to join").waitFor({ state: "attached" });
   await owner.line("Crowd").click();
   await owner.page.getByRole("link", { name: "Group details" }).first().click();
   await owner.page.getByRole("button", { name: "Decline" }).click();
-  await owner.line("Crowd").getByText("waits to join").waitFor({ state: "detached" });
+  await owner.line("Crowd").getByText("is waiting to join").waitFor({ state: "detached" });
   await owner.page.getByRole("link", { name: "Close" }).click();
 });
 

@@ -71,7 +71,7 @@ test("who has another name in a group is called so there, and only there", async
   await eva.bubble("We begin").getByText("🎻").waitFor();
   await panel.getByRole("link", { name: "First violin" }).getByText("🎻").waitFor();
   await eva.line("Orchestra").getByText("First violin: We begin at eight").waitFor();
-  // Found by either name, and called by the one of the group.
+  // Found by either name, and shown with the one of the group.
   await eva.field.pressSequentially("Fine, @fin");
   await eva.page.getByRole("option", { name: "First violin" }).waitFor();
   await eva.field.press("Enter");

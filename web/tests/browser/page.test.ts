@@ -26,12 +26,12 @@ async function boxOf(locator: Locator): Promise<{ x: number; y: number; width: n
   return (await locator.boundingBox())!;
 }
 
-/** Whether the whole page can be scrolled, by whatever means. */
+/** Whether the whole page can be scrolled by any means. */
 function pageScrolls({ page }: Person): Promise<boolean> {
   return page.evaluate(() => {
     scrollTo(0, 5_000);
-    document.querySelector(".desk")!.scrollTop = 5_000;
-    const isMoved = scrollY > 0 || document.querySelector(".desk")!.scrollTop > 0;
+    document.querySelector(".workspace")!.scrollTop = 5_000;
+    const isMoved = scrollY > 0 || document.querySelector(".workspace")!.scrollTop > 0;
     return isMoved || document.documentElement.scrollHeight > innerHeight;
   });
 }

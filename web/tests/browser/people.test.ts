@@ -77,6 +77,49 @@ test("a hidden page notifies of being added", async () => {
   await guest.context.close();
 });
 
+test("being added while the page was closed is marked, whatever one may read there", async () => {
+  const { server } = world;
+  const guest = await world.guest();
+  await guest.signIn("far");
+  await guest.line("Far group").waitFor();
+  await guest.page.goto("about:blank");
+  const made = { name: "Archive", history: "all" };
+  const { group_id } = await server.ask<{ group_id: string }>("POST", "/group/create", made, tokens["ben"]);
+  for (const text of ["one", "two", "three"]) await server.say(tokens["ben"]!, { group_id }, text);
+  await server.ask("POST", "/group/invite", { group_id, user_ids: ["far"] }, tokens["ben"]);
+  for (let round = 0; round < 205; round += 1) {
+    await server.ask("POST", "/group/mute_all", { group_id, on: round % 2 === 0 }, tokens["ben"]);
+  }
+  await guest.page.goto(world.site.url);
+  await guest.line("Archive").getByText("Ben Okri added you").waitFor();
+  await guest.line("Archive").click();
+  await guest.line("Archive").getByText("New group").waitFor({ state: "detached" });
+  await guest.page.reload();
+  await guest.page.getByText("Only admins can post in this group.").waitFor();
+  expect(await guest.line("Archive").getByText("New group").count()).toBe(0);
+  await guest.context.close();
+});
+
+test("a notice is shown above an open dialog", async () => {
+  const { page } = anna;
+  await startNewChat();
+  const dialog = page.getByRole("dialog");
+  await world.server.ask("POST", "/group/create", { name: "Late group", member_ids: ["anna"] }, tokens["ben"]);
+  const notice = page.getByText("Ben Okri added you to Late group.");
+  await dialog.getByText("Ben Okri added you to Late group.").waitFor();
+  expect(await notice.count()).toBe(1);
+  // Nothing is painted over it: the browser finds it at its own place, once it takes the pointer.
+  const isOnTop = await notice.evaluate((node) => {
+    (node as HTMLElement).style.pointerEvents = "auto";
+    const { left, top, width, height } = node.getBoundingClientRect();
+    return document.elementFromPoint(left + width / 2, top + height / 2) === node;
+  });
+  expect(isOnTop).toBe(true);
+  await page.keyboard.press("Escape");
+  await dialog.waitFor({ state: "detached" });
+  await notice.waitFor(); // it stays, now on the page
+});
+
 test("a private chat starts with somebody one knows, by name, or with an exact id", async () => {
   const { page } = anna;
   await startNewChat();
@@ -94,7 +137,7 @@ test("a private chat starts with somebody one knows, by name, or with an exact i
   await startNewChat();
   await box.fill("nobody");
   await page.getByRole("button", { name: "Start chatting" }).click();
-  await page.getByText("Nobody here has the user ID nobody.").waitFor();
+  await page.getByText("There is no user with the ID nobody.").waitFor();
   await box.fill("far");
   await page.getByRole("button", { name: "Start chatting" }).click();
   await page.locator(".head h1", { hasText: "Far Away" }).waitFor();
@@ -116,7 +159,7 @@ test("a group is made of picked people, by keyboard", async () => {
   await page.getByRole("button", { name: "Remove Dan Brown" }).waitFor({ state: "detached" });
   await box.fill("nobody far");
   await page.getByRole("button", { name: "Create group" }).click();
-  await page.getByText("Nobody here has the user ID nobody.").waitFor();
+  await page.getByText("There is no user with the ID nobody.").waitFor();
   await box.fill("");
   await page.getByRole("button", { name: "Create group" }).click();
   await anna.field.waitFor();
@@ -133,7 +176,7 @@ test("an invite names the id nobody has, and brings in the others", async () => 
   expect(await dialog.getByRole("option", { name: "Dan Brown" }).count()).toBe(0); // is in already
   await dialog.getByRole("combobox").fill("eve nobody1 far nobody2");
   await dialog.getByRole("button", { name: "Invite", exact: true }).click();
-  await dialog.getByText("Nobody here has these user IDs: nobody1, nobody2. The other 2 people joined.").waitFor();
+  await dialog.getByText("There are no users with these IDs: nobody1, nobody2. The other 2 people joined.").waitFor();
   expect(await dialog.getByRole("combobox").inputValue()).toBe("nobody1 nobody2");
   await page.keyboard.press("Escape");
   const panel = page.getByRole("complementary", { name: "Group details" });
@@ -157,8 +200,6 @@ test("a profile opens from the members, a name, a mention, the head and the list
   await world.server.ask("POST", "/msg/send", body, tokens["ben"]);
   await anna.bubble("Hello from Cora").getByRole("link", { name: "Cora" }).click();
   await profile.getByRole("heading", { name: "Cora" }).waitFor();
-  await profile.getByText("You have no private chat yet.").waitFor(); // so there is nothing to mute or block
-  expect(await profile.getByRole("button", { name: "Block" }).count()).toBe(0);
   await anna.bubble("Ask @Dan").getByRole("link", { name: "@Dan Brown" }).click();
   await profile.getByRole("heading", { name: "Dan Brown" }).waitFor();
   await profile.getByRole("link", { name: "Message" }).click();
@@ -190,15 +231,50 @@ test("of a blocked chat nothing is shown until it is unblocked, then everything"
   await profile.getByText("You blocked this person.").waitFor();
   expect(await anna.field.count()).toBe(0);
   await server.say(tokens["eve"]!, { recv_id: "anna" }, "Can you see this?");
-  // Somebody else's message comes after it, and heads are compared: still nothing.
+  // A message of another user follows, and heads are compared: still nothing.
   await server.say(tokens["dan"]!, { recv_id: "anna" }, "Hello from Dan");
   await anna.line("Dan Brown").getByText("Hello from Dan").waitFor();
   await page.reload();
   await anna.line("Eve").getByText("Blocked").waitFor();
-  await page.waitForTimeout(1_500); // a hole would be pulled by now
+  await page.waitForTimeout(1_500); // a gap would be pulled by now
   expect(await page.getByText("Can you see this?").count()).toBe(0);
   expect(await anna.line("Eve").getByText("unread").count()).toBe(0);
   await page.getByRole("complementary", { name: "Profile" }).getByRole("button", { name: "Unblock" }).click();
   await anna.bubble("Can you see this?").waitFor();
   await anna.field.waitFor();
+});
+
+test("somebody one has no private chat with is muted and blocked before they write", async () => {
+  const { page } = anna;
+  const { server } = world;
+  const profile = page.getByRole("complementary", { name: "Profile" });
+  const mute = profile.getByRole("switch", { name: "Mute notifications" });
+  await anna.line("Team").click();
+  await anna.bubble("Hello from Cora").getByRole("link", { name: "Cora" }).click();
+  await profile.getByRole("heading", { name: "Cora" }).waitFor();
+  expect(await mute.isChecked()).toBe(false);
+  await mute.click();
+  await expect.poll(() => mute.isChecked()).toBe(true);
+  await page.reload();
+  await expect.poll(() => mute.isChecked()).toBe(true);
+  await profile.getByRole("button", { name: "Block" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Block" }).click();
+  await profile.getByText("You blocked this person.").waitFor();
+  await page.reload();
+  await profile.getByText("You blocked this person.").waitFor();
+  expect(await anna.line("Cora").count()).toBe(0); // nothing was said
+  await server.say(tokens["cora"]!, { recv_id: "anna" }, "Psst");
+  await server.say(tokens["dan"]!, { recv_id: "anna" }, "Second from Dan");
+  await anna.line("Dan Brown").getByText("Second from Dan").waitFor();
+  await anna.line("Cora").getByText("Blocked").waitFor();
+  expect(await page.getByText("Psst").count()).toBe(0);
+  await profile.getByRole("button", { name: "Unblock" }).click();
+  await anna.line("Cora").getByText("Psst").waitFor();
+  // A choice that she makes on another device is shown at once.
+  await page.evaluate((hash) => (location.hash = hash), `#/c/sg_${groupId}/u/far`);
+  await profile.getByRole("heading", { name: "Far Away" }).waitFor();
+  expect(await mute.isChecked()).toBe(false);
+  const choice = { conversation_id: "si_anna_far", recv_msg_opt: 1 };
+  await server.ask("PUT", "/conversation/update", choice, tokens["anna"]);
+  await expect.poll(() => mute.isChecked()).toBe(true);
 });

@@ -31,8 +31,8 @@ test("unsend is offered only while the server takes it back, or by whoever stand
   await anna.reaches("from the owner", "saved");
   expect(await choices("from the owner")).toContain("Unsend");
   await anna.page.waitForTimeout(9_000);
-  expect(await choices("from the owner")).not.toContain("Unsend"); // own words have their time, also an owner's
-  expect(await choices("from a member")).toContain("Unsend"); // those of whoever is below have none
+  expect(await choices("from the owner")).not.toContain("Unsend"); // own messages have a recall window, also an owner's
+  expect(await choices("from a member")).toContain("Unsend"); // those of lower roles have none
   await anna.choose("from a member", "Unsend");
   await anna.page.getByText("Message unsent").waitFor();
   await anna.page.getByRole("button", { name: "Undo" }).waitFor({ state: "detached", timeout: 8_000 });
@@ -49,6 +49,18 @@ test("what is unsent at the last moment is gone in time", async () => {
   await anna.page.getByRole("button", { name: "Undo" }).waitFor({ state: "detached", timeout: 8_000 });
   await anna.page.locator("article.mine").filter({ hasText: "You unsent this message" }).waitFor();
   expect(await anna.page.getByText("It is too late").count()).toBe(0);
+});
+
+test("unsend leaves an open menu when the time is over", async () => {
+  await anna.say("open for long");
+  await anna.reaches("open for long", "saved");
+  await anna.bubble("open for long").locator(".bubble").click({ button: "right" });
+  const unsend = anna.page.getByRole("menuitem", { name: "Unsend" });
+  await unsend.focus();
+  await unsend.waitFor({ state: "detached", timeout: 9_000 });
+  const first = anna.page.getByRole("menuitem").first();
+  expect(await first.evaluate((node) => node === document.activeElement)).toBe(true);
+  await anna.page.keyboard.press("Escape");
 });
 
 test("what is being unsent is unsent in the list, too, until one thinks again", async () => {

@@ -13,7 +13,7 @@ function binary(): string {
   return found;
 }
 
-/** Cheap passwords and no limits, unless a test is about them. */
+/** Cheap password hashing and no limits, unless a test is about them. */
 const SETTINGS = {
   NEXO_AUTH__ARGON2_MEMORY_KIB: "8",
   NEXO_AUTH__ARGON2_PASSES: "1",
@@ -25,7 +25,7 @@ const SETTINGS = {
 
 export const PASSWORD = "correct horse";
 
-/** A real server with a folder of its own. */
+/** A real server in its own folder. */
 export class Server {
   url = "";
   private readonly data = mkdtempSync(join(tmpdir(), "nexo-web-"));
@@ -39,7 +39,7 @@ export class Server {
     return server;
   }
 
-  /** Starts it, or starts it again on the same data and port. */
+  /** Starts or restarts it on the same data and port. */
   async run(listen = new URL(this.url).host): Promise<void> {
     const env = { ...SETTINGS, ...this.settings };
     const child = spawn(binary(), ["serve", "--data", this.data, "--listen", listen], { env });
@@ -66,7 +66,7 @@ export class Server {
     });
   }
 
-  /** It stops to answer, but nothing is closed; until it is woken. */
+  /** Suspends the process: it does not answer, but keeps its connections. */
   freeze(): void {
     this.process?.kill("SIGSTOP");
   }
@@ -80,13 +80,13 @@ export class Server {
     rmSync(this.data, { recursive: true, force: true });
   }
 
-  /** What an operator does in a terminal, with the server's data; what it printed. */
+  /** Runs an operator command on the server's data; returns its output. */
   async tool(...args: string[]): Promise<string> {
     const env = { ...SETTINGS, ...this.settings };
     return (await promisify(execFile)(binary(), [...args, "--data", this.data], { env })).stdout;
   }
 
-  /** Asks over HTTP; the data of the answer. */
+  /** Sends an HTTP request; returns `data` of the answer. */
   async ask<T>(method: string, path: string, body?: object, token?: string): Promise<T> {
     const headers: Record<string, string> = { "content-type": "application/json" };
     if (token !== undefined) headers["authorization"] = `Bearer ${token}`;
@@ -103,20 +103,20 @@ export class Server {
     await this.ask("POST", "/user/register", body);
   }
 
-  /** A token of their own, for what is done beside the page. */
+  /** A separate token, for requests without the page. */
   async token(userId: string): Promise<string> {
     const body = { user_id: userId, password: PASSWORD, platform_id: 1 };
     return (await this.ask<{ token: string }>("POST", "/auth/login", body)).token;
   }
 
-  /** Says something in the name of the server. */
+  /** Sends a message as the system account. */
   async systemSay(recv_id: string, text: string): Promise<void> {
     const token = readFileSync(join(this.data, "system.token"), "utf8").trim();
     const client_msg_id = crypto.randomUUID();
     await this.ask("POST", "/system/send", { client_msg_id, session_type: 1, recv_id, msg_type: 1, content: { text } }, token);
   }
 
-  /** Says something without a page. */
+  /** Sends a message without a page. */
   async say(token: string, to: { recv_id: string } | { group_id: string }, text: string): Promise<void> {
     const session_type = "recv_id" in to ? 1 : 2;
     const client_msg_id = crypto.randomUUID();

@@ -24,7 +24,7 @@ test("a tab shows whoever signs in beside it", async () => {
   await world.server.register("anna", "Anna");
   await world.server.register("ben", "Ben");
   const guest = await world.guest();
-  // As a page that was asleep while somebody signed in.
+  // As a suspended page while another user signed in.
   const deaf = await guest.context.newPage();
   await deaf.addInitScript(() => {
     Object.defineProperty(BroadcastChannel.prototype, "onmessage", { set: () => {} });
@@ -39,7 +39,7 @@ test("a tab shows whoever signs in beside it", async () => {
   await guest.page.getByText("Anna", { exact: true }).waitFor();
 });
 
-/** Remembers what it would have shown. */
+/** Records the notifications. */
 async function fakeNotifications({ context, page }: Person): Promise<void> {
   await context.grantPermissions(["notifications"]);
   await context.addInitScript(() => {

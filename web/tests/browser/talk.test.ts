@@ -28,7 +28,7 @@ test("somebody registers, with a word about what is missing", async () => {
   await page.getByRole("textbox", { name: "Display name" }).fill("Anna");
   await page.locator("input[name=password]").fill(PASSWORD);
   await page.getByRole("button", { name: "Create an account" }).click();
-  await page.getByText("Somebody already has this user ID.").waitFor();
+  await page.getByText("This user ID is taken.").waitFor();
 
   await page.getByRole("textbox", { name: "User ID" }).fill("anna");
   await page.getByRole("button", { name: "Create an account" }).click();
@@ -43,7 +43,7 @@ test("a wrong password is told kindly", async () => {
   await guest.page.getByRole("textbox", { name: "User ID" }).fill("ben");
   await guest.page.locator("input[name=password]").fill("wrong password");
   await guest.page.getByRole("button", { name: "Sign in" }).click();
-  await guest.page.getByText("The user ID or the password is not right.").waitFor();
+  await guest.page.getByText("Incorrect user ID or password.").waitFor();
   await guest.context.close();
 });
 
@@ -64,7 +64,7 @@ test("two people talk, and see how far their words are", async () => {
 });
 
 test("typing is seen, and presence", async () => {
-  await ben.field.pressSequentially("I am well", { delay: 400 }); // it is told every few seconds
+  await ben.field.pressSequentially("I am well", { delay: 400 }); // TYPING is sent every few seconds
   await anna.page.getByText("is typing…").waitFor();
   await ben.field.fill("");
   await anna.page.locator("header").getByText("Online").waitFor({ timeout: 10_000 });

@@ -13,11 +13,14 @@ const ARGS = [
   "--disable-background-networking",
   "--disable-component-update",
   "--disable-sync",
-  // A name that is no secure origin, as a server in the house has one.
+  // A host name that is no secure origin, like that of a server in a local network.
   "--host-resolver-rules=MAP nexo.test 127.0.0.1",
 ];
 
-/** The page as the server itself serves it; from beside it, if the server was built without, or with an older one. */
+/**
+ * The page as the server serves it; from `dev/serve.mjs` if the server was built without it or with an older
+ * one.
+ */
 async function served(url: string): Promise<Site> {
   const page = await (await fetch(url)).text();
   const ours = await readFile(new URL("../../dist/index.html", import.meta.url), "utf8");
@@ -33,7 +36,7 @@ interface PersonOptions extends BrowserContextOptions {
   avatar?: string;
 }
 
-/** A server, the page it serves, a browser, and the people in it. */
+/** A server, the page it serves, a browser, and its users. */
 export class World {
   private readonly people: Person[] = [];
 
@@ -43,7 +46,7 @@ export class World {
     readonly browser: Browser,
   ) {}
 
-  /** The page comes from the server, or from beside it where the server has bad days. */
+  /** The page comes from the server, or from `dev/serve.mjs` where the server is restarted or suspended. */
   static async start(settings: Record<string, string> = {}, from: "beside" | "server" = "server"): Promise<World> {
     const server = await Server.start(settings);
     const site = await (from === "server" ? served : serve)(server.url);
@@ -51,7 +54,7 @@ export class World {
     return new World(server, site, browser);
   }
 
-  /** Somebody new with a browser of their own, at the sign-in page. */
+  /** A new user with a separate browser, at the sign-in page. */
   async guest(options: PersonOptions = {}): Promise<Person> {
     const { nickname: _, avatar: __, ...rest } = options;
     const context = await this.browser.newContext({ locale: "en-GB", ...rest });
@@ -62,7 +65,7 @@ export class World {
     return person;
   }
 
-  /** Somebody with an account, signed in. */
+  /** A user who is signed in. */
   async person(id: string, options: PersonOptions = {}): Promise<Person> {
     await this.server.register(id, options.nickname, options.avatar);
     const person = await this.guest(options);
@@ -70,7 +73,7 @@ export class World {
     return person;
   }
 
-  /** Ends everything, and fails if a page complained. */
+  /** Closes everything, and fails if a page reported errors. */
   async stop(): Promise<void> {
     await this.browser.close();
     await this.site.close();
@@ -80,7 +83,7 @@ export class World {
   }
 }
 
-/** Somebody at a page. */
+/** A user at a page. */
 export class Person {
   id = "";
   page!: Page;
@@ -94,12 +97,12 @@ export class Person {
     context.on("page", (page) => this.watch(page));
   }
 
-  /** Such a complaint is part of what is tried. */
+  /** Expects such an error. */
   allow(...complaints: RegExp[]): void {
     this.allowed.push(...complaints);
   }
 
-  /** The server is away, or says no: the browser itself complains about that. */
+  /** The browser itself reports an unreachable server and refusals. */
   allowBadDays(): void {
     this.allow(/Failed to load resource/, /WebSocket connection to/);
   }
@@ -138,7 +141,7 @@ export class Person {
     await page.locator("#search").waitFor({ state: "attached" });
   }
 
-  /** Opens the chat with somebody by their id. */
+  /** Opens the chat with a user by id. */
   async chatWith(id: string): Promise<void> {
     const { page } = this;
     await page.getByRole("button", { name: "New conversation" }).click();
@@ -148,7 +151,7 @@ export class Person {
     await this.field.waitFor();
   }
 
-  /** The line of a conversation in the list. */
+  /** The row of a conversation in the list. */
   line(name: string): Locator {
     const named = this.page.locator(".name", { hasText: name });
     return this.page.getByRole("navigation").getByRole("link").filter({ has: named });
@@ -168,7 +171,7 @@ export class Person {
     return this.page.locator("article").filter({ hasText: text }).last();
   }
 
-  /** Waits until an own message is so far. */
+  /** Waits until an own message has this state. */
   async reaches(text: string, state: string): Promise<void> {
     await this.page.locator(`article[data-state="${state}"]`).filter({ hasText: text }).last().waitFor();
   }

@@ -7,20 +7,20 @@ const MINUTE = 60_000;
 const DAY = 24 * 60 * MINUTE;
 
 function message(seq: number, at: number, from = "ben", more: Partial<Message> = {}): Message {
-  const mine = from === "me";
+  const isMine = from === "me";
   return {
     conversationId: "si_ben_me",
     clientMsgId: `c${seq}`,
     serverMsgId: `${seq}`,
     seq,
     from,
-    mine,
+    isMine,
     type: "TEXT",
     body: "",
-    important: false,
-    revoked: false,
+    isImportant: false,
+    isRecalled: false,
     at,
-    state: mine ? "saved" : "received",
+    state: isMine ? "saved" : "received",
     ...more,
   };
 }
@@ -29,7 +29,7 @@ function note(at: number, changeSeq = 1): Change {
   return { conversationId: "sg_g", changeSeq, kind: "joined", by: "ben", at, userIds: ["cora"] };
 }
 
-/** The kinds in short: a message is followed by whether it is the first and last of those that belong together. */
+/** The kinds in short; messages with whether they are the first and last of their group. */
 function shape(rows: Row[]): string {
   const name = (row: Row) => (row.kind === "message" ? `m${row.isFirst ? "<" : ""}${row.isLast ? ">" : ""}` : row.kind);
   return rows.map(name).join(" ");
@@ -59,7 +59,7 @@ test("what one says in a row belongs together, until a pause or somebody else", 
 });
 
 test("one that was taken back stands alone", () => {
-  const rows = rowsOf([message(1, NOON), message(2, NOON, "ben", { revoked: true }), message(3, NOON)]);
+  const rows = rowsOf([message(1, NOON), message(2, NOON, "ben", { isRecalled: true }), message(3, NOON)]);
   expect(shape(rows)).toBe("day m<> m<> m<>");
 });
 
@@ -75,7 +75,7 @@ test("what happened stands where it happened", () => {
   const all = [message(1, NOON), message(2, NOON + 2 * MINUTE)];
   expect(shape(rowsOf(all, [note(NOON + MINUTE)]))).toBe("day m<> note m<>");
   expect(shape(rowsOf(all, [note(NOON + 5 * MINUTE)]))).toBe("day m< m> note");
-  expect(shape(rowsOf(all, [note(NOON - MINUTE)], 0, true))).toBe("day m< m>"); // its place is among older ones
+  expect(shape(rowsOf(all, [note(NOON - MINUTE)], 0, true))).toBe("day m< m>"); // it belongs to older pages
   expect(shape(rowsOf(all, [note(NOON - MINUTE)]))).toBe("day note m< m>"); // this is the beginning
   expect(shape(rowsOf([], [note(NOON)]))).toBe("day note");
 });

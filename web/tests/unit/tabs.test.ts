@@ -29,7 +29,7 @@ beforeEach(async () => {
 
 afterEach(() => vi.unstubAllGlobals());
 
-const settled = () => new Promise((later) => setTimeout(later, 5));
+const settled = () => new Promise((resolve) => setTimeout(resolve, 5));
 
 test("what a refresh brings is there for the other tabs", async () => {
   const asked = refresh();

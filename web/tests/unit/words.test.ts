@@ -1,16 +1,17 @@
-import type { ConversationLine, Group } from "nexo-sdk";
+import type { ConversationSummary, Group } from "nexo-sdk";
 import { expect, test } from "vitest";
 import { emojiOnly } from "../../src/chat/emoji.ts";
-import { mentionAt, partsOf } from "../../src/chat/parts.ts";
-import { silenceOf } from "../../src/chat/silence.ts";
-import { idsOf, passwordProblem, resetCodeProblem, userIdProblem } from "../../src/entry/rules.ts";
+import { noticeNames } from "../../src/chat/noticeNames.ts";
+import { mentionAt, partsOf } from "../../src/chat/textParts.ts";
+import { readOnlyReasonOf } from "../../src/chat/readOnly.ts";
+import { parseIds, passwordProblem, resetCodeProblem, userIdProblem } from "../../src/auth/validation.ts";
 import { matching } from "../../src/list/search.ts";
-import { matchingPeople, namedBy } from "../../src/people/pick.ts";
-import { hashOf, mayBeOf, placeOf } from "../../src/route.svelte.ts";
+import { matchingPeople, typedIds } from "../../src/people/matchPeople.ts";
+import { hashOf, isOwnConversation, parseHash } from "../../src/route.svelte.ts";
 import { en } from "../../src/texts/en.ts";
 import { zh } from "../../src/texts/zh.ts";
 import { agoName, clockTime, dayName, shortTime, untilName } from "../../src/time.ts";
-import { initialsOf, pictureOf } from "../../src/ui/face.ts";
+import { initialsOf, pictureOf } from "../../src/ui/avatar.ts";
 
 test("only http and https become links", () => {
   const links = (text: string) => partsOf(text).flatMap((part) => (part.kind === "link" ? part.href : []));
@@ -39,6 +40,17 @@ test("links keep the brackets that are theirs, and lose those that are not", () 
   ]);
 });
 
+test("quotes and Chinese punctuation around a link are not part of it", () => {
+  const link = (text: string) => partsOf(text).flatMap((part) => (part.kind === "link" ? part.text : []));
+  const around = ["“”", "‘’", "„“", "‚‘", "«»", "»«", "‹›", "「」", "『』", "（）", "【】", "《》", "〈〉", "〔〕", "［］", '""', "''", "<>"];
+  for (const [open, close] of around) {
+    expect(link(`${open}https://a.example${close}`), close).toEqual(["https://a.example"]);
+    expect(link(`${open}www.a.example/b${close}x`), close).toEqual(["www.a.example/b"]);
+  }
+  for (const mark of "。，、；：！？") expect(link(`看https://a.example/b${mark}好`), mark).toEqual(["https://a.example/b"]);
+  expect(link("“https://a.example/b.” she said")).toEqual(["https://a.example/b"]);
+});
+
 test("a text of addresses is read in a moment", () => {
   const started = performance.now();
   for (const text of ["a.".repeat(2_000), "a@".repeat(2_000), "https://x/(".repeat(400), "www.".repeat(1_000), ")".repeat(4_000)]) {
@@ -64,19 +76,30 @@ test("a clock shows time as it is written there", () => {
   expect(plain(untilName({ ...en, locale: "en-GB" }, at, at - 86_400_000))).toBe("16 Nov 2026, 14:35");
 });
 
+test("a notice about many begins with oneself", () => {
+  const nameOf = (id: string) => id.toUpperCase();
+  const joined = (...ids: string[]) => en.note.joined(noticeNames(en, ids, "sam", nameOf));
+  expect(joined("quinn", "sam", "vera")).toBe("You, QUINN and VERA joined");
+  expect(joined("quinn", "sam")).toBe("You and QUINN joined");
+  expect(joined("sam")).toBe("You joined");
+  expect(joined("quinn", "vera")).toBe("QUINN and VERA joined");
+  expect(joined("a", "b", "c", "d", "e", "f", "sam")).toBe("You, A, B, C, D and 2 more joined");
+  expect(zh.note.joined(noticeNames(zh, ["quinn", "sam", "vera"], "sam", nameOf))).toBe("你、QUINN 和 VERA 加入了群组");
+});
+
 test("why one cannot write", () => {
-  const line = { peerId: "ben", active: true } as ConversationLine;
-  const group = { myRole: 0, mutedUntil: 0, isMuted: false } as Group;
-  const inGroup = { groupId: "g", active: true } as ConversationLine;
-  expect(silenceOf(line, undefined, 5)).toBeUndefined();
-  expect(silenceOf({ ...line, peerId: "system" }, undefined, 5)).toEqual({ kind: "system" });
-  expect(silenceOf({ ...inGroup, active: false }, group, 5)).toEqual({ kind: "left" });
-  expect(silenceOf(inGroup, { ...group, mutedUntil: 9 }, 5)).toEqual({ kind: "muted", until: 9 });
-  expect(silenceOf(inGroup, { ...group, mutedUntil: 9 }, 9)).toBeUndefined();
-  expect(silenceOf(inGroup, { ...group, mutedUntil: Number.MAX_SAFE_INTEGER }, 5)).toEqual({ kind: "muted" });
-  expect(silenceOf(inGroup, { ...group, mutedUntil: 9, myRole: 2 }, 5)).toBeUndefined();
-  expect(silenceOf(inGroup, { ...group, isMuted: true }, 5)).toEqual({ kind: "adminsOnly" });
-  expect(silenceOf(inGroup, { ...group, isMuted: true, myRole: 1 }, 5)).toBeUndefined();
+  const line = { peerId: "ben", isActive: true } as ConversationSummary;
+  const group = { myRole: "member", mutedUntil: 0, isMuted: false } as Group;
+  const inGroup = { groupId: "g", isActive: true } as ConversationSummary;
+  expect(readOnlyReasonOf(line, undefined, 5)).toBeUndefined();
+  expect(readOnlyReasonOf({ ...line, peerId: "system" }, undefined, 5)).toEqual({ kind: "system" });
+  expect(readOnlyReasonOf({ ...inGroup, isActive: false }, group, 5)).toEqual({ kind: "left" });
+  expect(readOnlyReasonOf(inGroup, { ...group, mutedUntil: 9 }, 5)).toEqual({ kind: "muted", until: 9 });
+  expect(readOnlyReasonOf(inGroup, { ...group, mutedUntil: 9 }, 9)).toBeUndefined();
+  expect(readOnlyReasonOf(inGroup, { ...group, mutedUntil: Number.MAX_SAFE_INTEGER }, 5)).toEqual({ kind: "muted" });
+  expect(readOnlyReasonOf(inGroup, { ...group, mutedUntil: 9, myRole: "owner" }, 5)).toBeUndefined();
+  expect(readOnlyReasonOf(inGroup, { ...group, isMuted: true }, 5)).toEqual({ kind: "adminsOnly" });
+  expect(readOnlyReasonOf(inGroup, { ...group, isMuted: true, myRole: "admin" }, 5)).toBeUndefined();
 });
 
 test("nothing of a text is lost", () => {
@@ -102,11 +125,11 @@ test("rules of user ids and passwords", () => {
   expect(passwordProblem(en, "12345678")).toBeUndefined();
   expect(passwordProblem(en, "😀".repeat(8))).toBeUndefined();
   for (const one of ["", "1234567", "x".repeat(129)]) expect(passwordProblem(en, one)).toBeDefined();
-  expect(idsOf(" ann, ben;ann\ncora，dan ")).toEqual(["ann", "ben", "cora", "dan"]);
+  expect(parseIds(" ann, ben;ann\ncora，dan ")).toEqual(["ann", "ben", "cora", "dan"]);
 });
 
 test("a search wants all words, in names and ids", () => {
-  const line = (name: string, peerId: string) => ({ name, peerId }) as ConversationLine;
+  const line = (name: string, peerId: string) => ({ name, peerId }) as ConversationSummary;
   const all = [line("Anna Berg", "ab"), line("Ben", "anna2"), line("林晓", "lin")];
   const names = (words: string) => matching(all, words).map((one) => one.name);
   expect(names("")).toHaveLength(3);
@@ -122,10 +145,10 @@ test("people are found by name and id, who has exactly this id first", () => {
   expect(ids("BEN")).toEqual(["ben", "benny"]);
   expect(ids("hill benny")).toEqual(["benny"]);
   expect(ids("晓")).toEqual(["lin"]);
-  expect(namedBy(all, " benny hill ")).toEqual(["benny"]); // a whole name
-  expect(namedBy(all, "ben, nobody")).toEqual(["ben", "nobody"]);
+  expect(typedIds(all, " benny hill ")).toEqual(["benny"]); // a whole name
+  expect(typedIds(all, "ben, nobody")).toEqual(["ben", "nobody"]);
   const twins = [...all, { id: "zoe2", name: "Zoe" }];
-  expect(namedBy(twins, "Zoe")).toEqual(["Zoe"]); // nobody guesses
+  expect(typedIds(twins, "Zoe")).toEqual(["Zoe"]); // ambiguous names are not resolved
 });
 
 test("a reset code may be spelled as one likes", () => {
@@ -135,15 +158,15 @@ test("a reset code may be spelled as one likes", () => {
 
 test("an address leads where it came from", () => {
   for (const place of [{}, { conversation: "sg_x", person: "a/b%" }, { isSettings: true }, { conversation: "si_a_b" }, { conversation: "sg_x/y%", isInfo: true }]) {
-    expect(placeOf(hashOf(place))).toEqual(place);
+    expect(parseHash(hashOf(place))).toEqual(place);
   }
-  for (const hash of ["", "#", "#/c/", "#/x/y"]) expect(placeOf(hash)).toEqual({});
-  expect(placeOf("#/c/%E0%A4%A")).toEqual({ conversation: "%E0%A4%A" });
+  for (const hash of ["", "#", "#/c/", "#/x/y"]) expect(parseHash(hash)).toEqual({});
+  expect(parseHash("#/c/%E0%A4%A")).toEqual({ conversation: "%E0%A4%A" });
 });
 
 test("a link leads only to a conversation one can be in", () => {
-  for (const own of ["si_alice_carol", "si_carol_dave", "sg_1024"]) expect(mayBeOf("carol", own)).toBe(true);
-  for (const other of ["si_alice_bob", "si_carol", "si_a_b_carol", "carol", ""]) expect(mayBeOf("carol", other)).toBe(false);
+  for (const own of ["si_alice_carol", "si_carol_dave", "sg_1024"]) expect(isOwnConversation("carol", own)).toBe(true);
+  for (const other of ["si_alice_bob", "si_carol", "si_a_b_carol", "carol", ""]) expect(isOwnConversation("carol", other)).toBe(false);
 });
 
 test("days have names", () => {
