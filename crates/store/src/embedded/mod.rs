@@ -76,7 +76,7 @@ use self::poison::EngineFault;
 
 pub use self::folder::OpenError;
 pub(crate) use self::item_records::encode as encode_item;
-pub use self::options::{FaultKind, Faults, Options};
+pub use self::options::{FaultKind, Faults, LogClock, Options};
 
 /// About how many bytes a change to an account, a login or a member takes.
 const CHANGE_BYTES: usize = 512;
