@@ -14,6 +14,8 @@
 //! - [`large_group`]: many accounts and one group of them, written before a server starts
 //! - [`history`]: compares what was acknowledged with what is stored
 //! - [`group_timeline`]: what a permanent member received, and what other members must see
+//! - [`crash_load`]: clients that send, recall and retry until the server dies; [`loop_disk`]: a disk whose power
+//!   can be cut
 //! - [`workload`]: clients that send and receive while a test breaks something
 
 #![allow(clippy::missing_panics_doc, reason = "panicking is how a test fails")]
@@ -21,6 +23,7 @@
 
 pub mod balancer;
 mod certificate;
+pub mod crash_load;
 pub mod dialect_client;
 mod duplicate_filter;
 pub mod group;
@@ -28,6 +31,7 @@ pub mod group_timeline;
 pub mod history;
 pub mod http;
 pub mod large_group;
+pub mod loop_disk;
 pub mod mariadb;
 pub mod person;
 mod port;
@@ -42,12 +46,14 @@ pub mod socket;
 pub mod workload;
 
 pub use balancer::Balancer;
+pub use crash_load::CrashLoad;
 pub use dialect_client::{ClientDialect, DialectClient, ReceivedMessage, Recipient};
 pub use group::TestGroup;
 pub use group_timeline::GroupTimeline;
 pub use history::History;
 pub use http::{Http, HttpResponse};
 pub use large_group::LargeGroup;
+pub use loop_disk::LoopDisk;
 pub use mariadb::MariaDb;
 pub use person::Person;
 pub use process::Server;

@@ -21,6 +21,7 @@ use lsm_tree::{
 use nexo_chat::store::Order;
 
 use super::batch::{Batch, Write};
+use super::fail_points::{FailPoint, reach};
 use super::keys::{KeyRange, Keyspace};
 use super::options::Options;
 use super::poison::EngineFault;
@@ -201,7 +202,10 @@ impl Engine {
                 catch_panics("merge", || {
                     tree.compact(Arc::clone(&strategy) as _, self.oldest_visible())
                 })?;
-                has_merged |= tree.current_version().id() != before;
+                if tree.current_version().id() != before {
+                    has_merged = true;
+                    reach(FailPoint::TreesCompacted);
+                }
             }
         }
         Ok(())

@@ -10,7 +10,7 @@
 //! - `keys`, `record`: every byte on disk
 //! - `batch`, `segment`, `log`: the commit log and its recovery
 //! - `engine`: the only file that knows the LSM trees; `unflushed_ids`: message ids in no file yet
-//! - `poison`: what is beyond repair
+//! - `poison`: what is beyond repair; `fail_points`: steps at which tests kill the process
 //! - `sharded_map`, `record_cache`, `heads`, `members`, `recent_messages`: what is cached in memory
 //! - `messages`, `conversations`, `groups`, `accounts`, `logins`: one file per trait of the contract
 //! - `pending`: a batch in the making; `append`, `recall`, `change_group`, `folded_ids`: decisions
@@ -32,6 +32,7 @@ mod core;
 mod disk;
 mod engine;
 mod export;
+pub mod fail_points;
 mod folded_ids;
 mod folder;
 mod groups;
