@@ -25,10 +25,9 @@ fn passes(point: FailPoint) -> u32 {
         | FailPoint::EntryWitnessed
         | FailPoint::BatchPublished => 60,
         FailPoint::CursorsWritten => 2,
-        FailPoint::SegmentZeroed => 4,
+        FailPoint::SegmentZeroed | FailPoint::SegmentRetired => 4,
         FailPoint::SegmentSynced | FailPoint::SegmentNamed => 6,
         FailPoint::MemtablesSealed | FailPoint::TreesFlushed | FailPoint::FlushWitnessed => 3,
-        FailPoint::SegmentRetired => 4,
         FailPoint::TreesCompacted | FailPoint::TailRewritten => 1,
     }
 }

@@ -162,7 +162,7 @@ impl Talk {
             return true;
         }
         self.history.acked(frame);
-        if self.history.count() % RECALL_EVERY != 0 {
+        if !self.history.count().is_multiple_of(RECALL_EVERY) {
             return true;
         }
         self.history.recall_tried(id);

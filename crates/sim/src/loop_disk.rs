@@ -36,6 +36,7 @@ impl LoopDisk {
     }
 
     /// Cuts the power: mounts a copy of what is on the device now. Whoever writes to this disk must be dead.
+    #[must_use]
     pub fn after_power_cut(&self, image: &Path, mount: &Path) -> Self {
         // A write by the kernel in the middle of the copy would be half in it: copy again.
         loop {
@@ -45,6 +46,8 @@ impl LoopDisk {
                 break;
             }
         }
+        // As every machine does when it starts; it fails if it had something to mend.
+        run("e2fsck", &["-p", path(image)]);
         Self::attach(image.to_owned(), mount).expect("the file system recovers from its journal")
     }
 
