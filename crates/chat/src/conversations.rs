@@ -95,7 +95,7 @@ pub async fn list(
     for standing in page.items {
         items.extend(summarize(chat, caller, standing).await?);
     }
-    Ok((Page { items, has_more: page.has_more }, next))
+    Ok((Page::new(items, page.has_more), next))
 }
 
 /// A conversation as an entry of the list; `None` if its group does not exist.

@@ -13,7 +13,7 @@ use super::engine::Engine;
 use super::folder::Folder;
 use super::heads::Heads;
 use super::members::MemberCache;
-use super::poison::Poison;
+use super::poison::{EngineFault, Poison};
 use super::recent_messages::RecentMessages;
 use super::record_cache::RecordCache;
 use super::witness::Witness;
@@ -73,6 +73,23 @@ impl Core {
             witness,
             folder,
         }
+    }
+
+    /// The error for a caller. Damage is counted; a fatal fault stops the store.
+    pub(crate) fn refusal(&self, fault: &EngineFault) -> StoreError {
+        if fault.is_damage() {
+            self.engine.quarantine.note(fault);
+        }
+        self.poison.set(fault)
+    }
+
+    /// Returns the fault, unless it is damage: that is counted and passed over.
+    pub(crate) fn pass_damage(&self, fault: EngineFault) -> Result<(), EngineFault> {
+        if !fault.is_damage() {
+            return Err(fault);
+        }
+        self.engine.quarantine.note(&fault);
+        Ok(())
     }
 
     /// Why a write was not answered: the store is poisoned, closed, or the disk was full.
