@@ -227,7 +227,9 @@ impl Committer {
     fn close_windows(&self, effects: &BatchEffects) -> Result<(), EngineFault> {
         for (member_key, change) in &effects.members {
             if let MemberChange::Left(window) = change {
-                self.core.members.close_window(&self.core.engine, member_key, *window)?;
+                let closed = self.core.members.close_window(&self.core.engine, member_key, *window);
+                // A member that cannot be read is not cached, so nobody sees the open window.
+                closed.or_else(|fault| self.core.pass_damage(fault))?;
             }
         }
         Ok(())
@@ -259,7 +261,9 @@ impl Committer {
             core.members.publish(&member_key, changes);
         }
         for sent in effects.own_sends {
-            core.members.apply_own_send(&core.engine, &sent)?;
+            let applied = core.members.apply_own_send(&core.engine, &sent);
+            // Cursors that cannot be read have no place to move from.
+            applied.or_else(|fault| core.pass_damage(fault))?;
         }
         Ok(())
     }

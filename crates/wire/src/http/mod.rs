@@ -5,6 +5,7 @@
 
 pub mod accounts;
 pub mod conversations;
+pub mod damaged;
 pub mod envelope;
 pub mod groups;
 pub mod history;
