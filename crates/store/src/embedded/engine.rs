@@ -31,8 +31,6 @@ pub(crate) type Slice = lsm_tree::Slice;
 
 /// The file that every tree has; without it the library would silently create a new tree.
 const TREE_FILE: &str = "current";
-/// Open table files that are cached for the next read.
-const OPEN_FILES_MAX: usize = 512;
 /// The size of a table file, about. Readers and writers of a tree wait while compaction installs
 /// its last file, so files are small.
 const TABLE_BYTES_MAX: u64 = 32 << 20;
@@ -273,7 +271,7 @@ fn open_trees(
     numbers: &SequenceNumberCounter,
 ) -> Result<Vec<AnyTree>, EngineFault> {
     let cache = Arc::new(Cache::with_capacity_bytes(options.cache_bytes));
-    let files = Arc::new(DescriptorTable::new(OPEN_FILES_MAX));
+    let files = Arc::new(DescriptorTable::new(options.table_files_max));
     let open = |keyspace: &Keyspace| {
         // We decide which batches are visible, so each tree gets a counter that nothing reads.
         let visible = SequenceNumberCounter::default();
