@@ -1,7 +1,8 @@
 //! The system's clock and random number generator.
 
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use nexo_chat::Boxed;
 use nexo_chat::clock::{Clock, Rng};
 use nexo_chat::ids::Millis;
 
@@ -24,6 +25,10 @@ impl Clock for SystemClock {
 
     fn ticks(&self) -> Millis {
         Millis(u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX))
+    }
+
+    fn sleep(&self, ms: u64) -> Boxed<'static, ()> {
+        Box::pin(tokio::time::sleep(Duration::from_millis(ms)))
     }
 }
 

@@ -15,6 +15,12 @@ pub(crate) enum MetricKind {
 /// The metrics that are recorded as events happen.
 pub(crate) const RECORDED: &[(MetricKind, &str, &str)] = &[
     (Gauge, "nexo_connections", "Open WebSockets, those that have not signed in yet included"),
+    (Gauge, "nexo_unauthenticated_connections", "Open connections that have not signed in"),
+    (
+        Counter,
+        "nexo_connections_refused_total",
+        "Connections without a place, by reason: full, address, or evicted by a newer one",
+    ),
     (
         Counter,
         "nexo_sign_in_failures_total",

@@ -4,6 +4,7 @@
 //! - [`process`]: a server process that can be killed and restarted on the same data
 //! - [`mariadb`], [`redis`], [`redis_cluster`]: the services a server may need, which can be killed too
 //! - [`proxy`]: a TCP proxy that cuts, stalls and delays connections; [`balancer`]: a load balancer
+//! - [`flood`]: connections that say nothing, more and more of them
 //! - [`http`]: an HTTP client that can also send malformed requests
 //! - [`person`]: an account with its tokens
 //! - [`socket`]: a WebSocket client of the typed dialect
@@ -26,6 +27,7 @@ mod certificate;
 pub mod crash_load;
 pub mod dialect_client;
 mod duplicate_filter;
+pub mod flood;
 pub mod group;
 pub mod group_timeline;
 pub mod history;
@@ -48,6 +50,7 @@ pub mod workload;
 pub use balancer::Balancer;
 pub use crash_load::CrashLoad;
 pub use dialect_client::{ClientDialect, DialectClient, ReceivedMessage, Recipient};
+pub use flood::Flood;
 pub use group::TestGroup;
 pub use group_timeline::GroupTimeline;
 pub use history::History;

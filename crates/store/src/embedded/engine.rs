@@ -32,8 +32,6 @@ use super::unflushed_ids::UnflushedIds;
 /// Bytes as the trees return them.
 pub(crate) type Slice = lsm_tree::Slice;
 
-/// Open table files that are cached for the next read.
-const OPEN_FILES_MAX: usize = 512;
 /// Sorted runs in level 0 that may wait for compaction; beyond it, nothing is flushed.
 const L0_RUNS_MAX: usize = 24;
 /// The list of a tree's files has room for 255 runs. A tree that damage keeps from being compacted
@@ -339,7 +337,7 @@ fn open_trees(
     numbers: &SequenceNumberCounter,
 ) -> Result<Vec<AnyTree>, EngineFault> {
     let cache = Arc::new(Cache::with_capacity_bytes(options.cache_bytes));
-    let files = Arc::new(DescriptorTable::new(OPEN_FILES_MAX));
+    let files = Arc::new(DescriptorTable::new(options.table_files_max));
     let open = |keyspace: &Keyspace| {
         // We decide which batches are visible, so each tree gets a counter that nothing reads.
         let visible = SequenceNumberCounter::default();
