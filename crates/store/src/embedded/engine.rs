@@ -30,7 +30,7 @@ use super::unflushed_ids::UnflushedIds;
 pub(crate) type Slice = lsm_tree::Slice;
 
 /// The file that every tree has; without it the library would silently create a new tree.
-const TREE_FILE: &str = "current";
+pub(crate) const TREE_FILE: &str = "current";
 /// Open table files that are cached for the next read.
 const OPEN_FILES_MAX: usize = 512;
 /// The size of a table file, about. Readers and writers of a tree wait while compaction installs
@@ -85,7 +85,7 @@ impl Engine {
         })
     }
 
-    fn tree(&self, keyspace: Keyspace) -> &AnyTree {
+    pub(crate) fn tree(&self, keyspace: Keyspace) -> &AnyTree {
         &self.trees[keyspace as usize]
     }
 

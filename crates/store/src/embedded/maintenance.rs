@@ -103,7 +103,8 @@ fn flush_and_retire_log(
     let unknown = |error: io::Error| EngineFault::new(format!("cannot write the witness: {error}"));
     core.witness.set_flushed(sealed.up_to).map_err(unknown)?;
     let cannot = |error: io::Error| EngineFault::io("cannot let go of the log", &error);
-    retired.retire(&core.folder.log(), sealed.segment).map_err(cannot)
+    let log = core.folder.log();
+    core.log_pins.retire(sealed.segment, |before| retired.retire(&log, before)).map_err(cannot)
 }
 
 /// Requests a compaction, unless one is waiting already.

@@ -2,6 +2,7 @@
 
 use std::io::ErrorKind;
 use std::path::Path;
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -43,6 +44,8 @@ impl Embedded {
         let (replayed, sent) = replay(&folder, &engine, witnessed).map_err(damaged)?;
         let witness = Witness::open(&folder.witness()).map_err(|source| folder.io(source))?;
         let core = Arc::new(Core::new(engine, witness, folder, options.reserve_bytes));
+        // Before it was killed, the process may have flushed some of what is in the log.
+        core.sealed_up_to.store(replayed.newest, Ordering::SeqCst);
         for sent in sent {
             let again = core.members.apply_own_send(&core.engine, &sent);
             again.map_err(|fault| core.folder.damaged(fault))?;

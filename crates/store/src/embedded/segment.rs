@@ -20,6 +20,8 @@ use std::path::{Path, PathBuf};
 
 use memchr::memmem;
 
+use super::snapshot::LogEntryAt;
+
 const MAGIC: [u8; 8] = *b"nexo log";
 const SEGMENT_HEADER_BYTES: usize = 36;
 const ENTRY_MAGIC: [u8; 4] = *b"entr";
@@ -158,6 +160,14 @@ impl ScannedSegment {
     /// Returns the entries with their numbers, oldest first.
     pub(crate) fn entries(&self) -> impl Iterator<Item = (u64, &[u8])> {
         self.entries.iter().map(|(number, range)| (*number, &self.bytes[range.clone()]))
+    }
+}
+
+impl ScannedSegment {
+    /// Returns each entry with where it ends in the file.
+    pub(crate) fn ends(&self) -> impl Iterator<Item = (LogEntryAt, u64)> {
+        let at = |number| LogEntryAt { number, at_ms: None };
+        self.entries.iter().map(move |(number, range)| (at(*number), range.end as u64))
     }
 }
 
