@@ -15,6 +15,7 @@ use nexo_chat::token::TokenKey;
 use nexo_chat::word_filter::WordFilter;
 use nexo_gateway::{Gateway, Options};
 use nexo_redis_link::NodeId;
+use nexo_store::embedded::LogClock;
 use nexo_store::{Embedded, Memory, MySql};
 use nexo_two_phase::Coordinator;
 
@@ -149,7 +150,8 @@ fn connect_redis(access: Option<&RedisAccess>) -> anyhow::Result<Option<Arc<Redi
 
 pub(crate) fn open_embedded(config: &Config) -> anyhow::Result<Arc<dyn Store>> {
     let folder = Path::new(&config.data);
-    let store = Embedded::open(folder, &config.embedded_options())
+    let clock = LogClock::new(Arc::new(SystemClock::new()));
+    let store = Embedded::open(folder, &nexo_store::Options { clock, ..config.embedded_options() })
         .context("cannot open the data folder")?; // the error names it
     Ok(store)
 }

@@ -214,7 +214,7 @@ impl Committer {
     }
 
     fn sync(&mut self) -> Result<(), EngineFault> {
-        self.log.sync()?;
+        self.log.sync().inspect_err(|fault| self.core.mark_dirty(fault))?;
         let recorded = self.core.witness.set_acknowledged(self.log.newest());
         recorded.map_err(|error| EngineFault::new(format!("cannot write the witness: {error}")))
     }

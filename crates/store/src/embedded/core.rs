@@ -14,7 +14,7 @@ use super::folder::Folder;
 use super::heads::Heads;
 use super::log_pins::LogPins;
 use super::members::MemberCache;
-use super::poison::Poison;
+use super::poison::{EngineFault, Poison};
 use super::recent_messages::RecentMessages;
 use super::record_cache::RecordCache;
 use super::witness::Witness;
@@ -79,6 +79,13 @@ impl Core {
             disk: Disk::new(folder.trees(), reserve),
             witness,
             folder,
+        }
+    }
+
+    /// Remembers a failed sync for the next start.
+    pub(crate) fn mark_dirty(&self, fault: &EngineFault) {
+        if let Err(error) = self.folder.mark_dirty(fault) {
+            tracing::warn!(target: "nexo::store", %error, "cannot mark the folder as dirty");
         }
     }
 

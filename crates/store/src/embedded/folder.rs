@@ -2,8 +2,9 @@
 //!
 //! ```text
 //! LOCK      held while a process has the folder open
-//! FORMAT    "nexo store format 2"
+//! FORMAT    "nexo store format 3"
 //! FILLING   there while data is imported into the folder: it is not complete yet
+//! DIRTY     there after a sync failed: what the log seems to hold may only be in the page cache
 //! witness   how far the log went, and how far it is needed (see `witness`)
 //! log/      the commit log (see `log`)
 //! trees/    an LSM tree for each keyspace; created as trees.new and renamed, so that they are
@@ -110,6 +111,30 @@ impl Folder {
     /// Removes the mark, durably: all data is there.
     pub(crate) fn end_filling(&self) -> io::Result<()> {
         fs::remove_file(self.filling())?;
+        self.sync()
+    }
+
+    fn dirty(&self) -> PathBuf {
+        self.path.join("DIRTY")
+    }
+
+    /// Whether a sync failed since the folder was last opened.
+    pub(crate) fn is_dirty(&self) -> io::Result<bool> {
+        self.dirty().try_exists()
+    }
+
+    /// Remembers that a sync failed. The disk may fail this too, and then the log is still believed
+    /// no further than the last entry that was synced.
+    pub(crate) fn mark_dirty(&self, fault: &EngineFault) -> io::Result<()> {
+        let mut file = File::create(self.dirty())?;
+        writeln!(file, "{fault}. The log is written again at the next start.")?;
+        file.sync_all()?;
+        self.sync()
+    }
+
+    /// Forgets it, durably: everything in the log was written again.
+    pub(crate) fn mark_clean(&self) -> io::Result<()> {
+        fs::remove_file(self.dirty())?;
         self.sync()
     }
 

@@ -58,6 +58,7 @@ pub(crate) fn run_flusher(
         if let Err(fault) = flush_when_disk_has_room(core, retired, &sealed) {
             // The next write is refused with it.
             drop(core.poison.set(&fault));
+            core.mark_dirty(&fault);
             return;
         }
         core.sealed.fetch_sub(1, Ordering::SeqCst);
