@@ -105,10 +105,7 @@ async fn publish(repository: &Repository, manifest: Manifest) -> Result<Manifest
 type FileSource = (String, Source, Option<u128>);
 
 /// The files to copy, each with the checksum that its tree knows of a table.
-fn sources(
-    snapshot: &Snapshot,
-    options: &BackupOptions,
-) -> Result<Vec<FileSource>, BackupError> {
+fn sources(snapshot: &Snapshot, options: &BackupOptions) -> Result<Vec<FileSource>, BackupError> {
     let mut sources = Vec::new();
     for file in snapshot.files() {
         let (source, checksum) = match file.content {

@@ -68,9 +68,7 @@ impl BackupError {
         move |source| Self::Io { path, source }
     }
 
-    pub(crate) fn repository(
-        what: impl Into<String>,
-    ) -> impl FnOnce(object_store::Error) -> Self {
+    pub(crate) fn repository(what: impl Into<String>) -> impl FnOnce(object_store::Error) -> Self {
         let what = what.into();
         move |source| Self::Repository { what, source }
     }

@@ -11,9 +11,6 @@ use crate::objects::{self, Source};
 use crate::repository::{LOG, Repository};
 use crate::transfer::Transfer;
 
-/// While the target is away the log is kept, but no more segments than this (about 1 GiB).
-const BACKLOG_MAX: usize = 64;
-
 /// The archived log of one data folder.
 pub struct LogArchive {
     repository: Repository,
@@ -61,12 +58,8 @@ pub(crate) async fn archived(
 }
 
 impl LogArchive {
-    /// Goes on after what is archived. From now on the store keeps the log until it is.
-    pub async fn open(
-        repository: Repository,
-        history: String,
-        pin: LogPin,
-    ) -> Result<Self, BackupError> {
+    /// Goes on after what is archived.
+    pub async fn open(repository: Repository, history: String) -> Result<Self, BackupError> {
         let mut archived_by_segment = BTreeMap::new();
         for segment in archived(&repository, &history).await? {
             let known: &mut ArchivedSegment =
@@ -75,24 +68,28 @@ impl LogArchive {
                 *known = segment;
             }
         }
-        Ok(Self { repository, history, archived: archived_by_segment, pin: Some(pin) })
+        Ok(Self { repository, history, archived: archived_by_segment, pin: None })
+    }
+
+    /// Keeps this part of the log until it is archived; `None` lets go of it.
+    pub fn keep(&mut self, pin: Option<LogPin>) {
+        self.pin = pin;
     }
 
     /// Copies what was written since the last time. Returns whether entries are missing between
     /// what was archived and what the store still has: a backup closes that gap.
-    pub async fn run(&mut self, store: &Embedded, transfer: &Transfer) -> Result<bool, BackupError> {
+    pub async fn run(
+        &mut self,
+        store: &Embedded,
+        transfer: &Transfer,
+    ) -> Result<bool, BackupError> {
         let newest = self.archived.values().map(|it| it.last).max();
-        let log = store.log_after(newest.unwrap_or(0))?;
+        let segment = self.archived.keys().next_back().copied();
+        let log = store.log_after(newest.unwrap_or(0), segment.unwrap_or(0))?;
         let begins = log.segments.first().map_or(0, |segment| segment.first.number);
         let has_gap = newest.map_or(begins > 1, |newest| begins > newest + 1);
         for segment in &log.segments {
-            if let Err(error) = self.archive(segment, transfer).await {
-                if log.segments.len() > BACKLOG_MAX && self.pin.take().is_some() {
-                    tracing::warn!(target: "nexo::backup", "the log is not archived for so long \
-                        that it is let go: a restore cannot reach some times until the next backup");
-                }
-                return Err(error);
-            }
+            self.archive(segment, transfer).await?;
         }
         self.pin = log.into_end_pin();
         Ok(has_gap)

@@ -168,9 +168,7 @@ async fn copy_log(
         objects::copy_out(store, &segment.location, &to, hash, segment.bytes, transfer).await?;
         transfer.add_done(segment.bytes);
         let mut kept_bytes = 0;
-        for (entry, ends) in
-            segment_entries(&to, segment.number).map_err(BackupError::io(&to))?
-        {
+        for (entry, ends) in segment_entries(&to, segment.number).map_err(BackupError::io(&to))? {
             // What the tables have is always kept; else nothing could be replayed on them.
             let is_later = entry.at_ms.zip(request.at_ms).is_some_and(|(at, wanted)| at > wanted);
             if is_later && entry.number > manifest.flushed {

@@ -80,8 +80,8 @@ use self::pending::Pending;
 use self::poison::EngineFault;
 
 pub use self::folder::OpenError;
-pub use self::log_pins::LogPin;
 pub(crate) use self::item_records::encode as encode_item;
+pub use self::log_pins::LogPin;
 pub use self::options::{FaultKind, Faults, LogClock, Options};
 pub use self::restore::{FolderToRestore, segment_entries};
 pub use self::snapshot::{

@@ -107,16 +107,23 @@ impl Embedded {
         snapshot(&self.core).map_err(|fault| StoreError::Unavailable(fault.to_string().into()))
     }
 
+    /// How many segments the log has.
+    pub fn log_segments(&self) -> usize {
+        // Asked for again soon, if it cannot be read now.
+        segment::list(&self.core.folder.log()).map_or(0, |segments| segments.len())
+    }
+
     /// Keeps the whole log from now on.
     pub fn pin_log(&self) -> LogPin {
         self.core.log_pins.pin()
     }
 
-    /// Pins the log and returns the durable entries after this one.
-    pub fn log_after(&self, entry: u64) -> Result<LogSnapshot, StoreError> {
+    /// Pins the log and returns the durable entries after this one. They are in this segment and
+    /// later ones.
+    pub fn log_after(&self, entry: u64, segment: u64) -> Result<LogSnapshot, StoreError> {
         self.core.poison.check()?;
         let pin = self.core.log_pins.pin();
-        let log = log_after(&self.core, pin, entry);
+        let log = log_after(&self.core, pin, entry, segment);
         log.map_err(|fault| StoreError::Unavailable(fault.to_string().into()))
     }
 }
@@ -128,15 +135,21 @@ fn snapshot(core: &Arc<Core>) -> Result<Snapshot, EngineFault> {
     let flushed = witnessed(core)?.flushed;
     let trees = core.engine.files()?;
     let exact_from = core.sealed_up_to.load(Ordering::SeqCst).max(flushed);
-    let log = log_after(core, pin, flushed)?;
+    let log = log_after(core, pin, flushed, 0)?;
     Ok(Snapshot { trees, log, flushed, exact_from, format: FORMAT, _core: Arc::clone(core) })
 }
 
-fn log_after(core: &Core, mut pin: LogPin, entry: u64) -> Result<LogSnapshot, EngineFault> {
+fn log_after(
+    core: &Core,
+    mut pin: LogPin,
+    entry: u64,
+    from_segment: u64,
+) -> Result<LogSnapshot, EngineFault> {
     let unreadable = |error| EngineFault::io("cannot read the log", &error);
     let newest = witnessed(core)?.acknowledged;
-    let (mut segments, mut last, mut next_segment) = (Vec::new(), entry, 0);
-    for (number, path) in segment::list(&core.folder.log()).map_err(unreadable)? {
+    let listed = segment::list(&core.folder.log()).map_err(unreadable)?;
+    let (mut segments, mut last, mut next_segment) = (Vec::new(), entry, from_segment);
+    for (number, path) in listed.into_iter().filter(|(number, _)| *number >= from_segment) {
         let scanned = ScannedSegment::read(&path, number, last).map_err(unreadable)?;
         let mut durable = scanned.ends().filter(|(at, _)| at.number <= newest);
         let Some((first, end)) = durable.next() else { continue };
