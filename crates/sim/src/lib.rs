@@ -4,6 +4,7 @@
 //! - [`process`]: a server process that can be killed and restarted on the same data
 //! - [`mariadb`], [`redis`], [`redis_cluster`]: the services a server may need, which can be killed too
 //! - [`proxy`]: a TCP proxy that cuts, stalls and delays connections; [`balancer`]: a load balancer
+//! - [`backups`]: backups of a server, as an operator makes and restores them
 //! - [`http`]: an HTTP client that can also send malformed requests
 //! - [`person`]: an account with its tokens
 //! - [`socket`]: a WebSocket client of the typed dialect
@@ -19,6 +20,7 @@
 #![allow(clippy::missing_panics_doc, reason = "panicking is how a test fails")]
 #![allow(clippy::must_use_candidate, reason = "noisy here")]
 
+pub mod backups;
 pub mod balancer;
 mod certificate;
 pub mod dialect_client;
@@ -41,6 +43,7 @@ mod service;
 pub mod socket;
 pub mod workload;
 
+pub use backups::BackupRepository;
 pub use balancer::Balancer;
 pub use dialect_client::{ClientDialect, DialectClient, ReceivedMessage, Recipient};
 pub use group::TestGroup;
