@@ -131,21 +131,22 @@ pub(crate) async fn read(
     copy_to(store, location, file, hash, bytes, transfer, &mut std::io::sink()).await
 }
 
-/// Copies an object into a new file, durably.
+/// Copies an object into a new file of a folder, durably.
 pub(crate) async fn copy_out(
     store: &dyn ObjectStore,
     location: &ObjectPath,
-    to: &Path,
+    folder: &Path,
+    path: &str,
     hash: &str,
     bytes: u64,
     transfer: &Transfer,
 ) -> Result<(), BackupError> {
-    if let Some(folder) = to.parent() {
-        std::fs::create_dir_all(folder).map_err(BackupError::io(folder))?;
+    let to = folder.join(path);
+    if let Some(parent) = to.parent() {
+        std::fs::create_dir_all(parent).map_err(BackupError::io(parent))?;
     }
-    let mut file = File::create_new(to).map_err(BackupError::io(to))?;
-    let shown = to.display().to_string();
-    copy_to(store, location, &shown, hash, bytes, transfer, &mut file).await?;
+    let mut file = File::create_new(&to).map_err(BackupError::io(&to))?;
+    copy_to(store, location, path, hash, bytes, transfer, &mut file).await?;
     file.sync_all().map_err(BackupError::io(to))
 }
 

@@ -67,8 +67,9 @@ pub async fn restore(
     let folder = FolderToRestore::create(&request.data, manifest.format)?;
     let store = &*repository.store;
     for file in &manifest.files {
-        let (to, hash) = (request.data.join(&file.path), &file.blake3);
-        objects::copy_out(store, &object_path(hash), &to, hash, file.bytes, transfer).await?;
+        let (location, hash) = (object_path(&file.blake3), &file.blake3);
+        let (data, path) = (&request.data, &file.path);
+        objects::copy_out(store, &location, data, path, hash, file.bytes, transfer).await?;
         transfer.add_done(file.bytes);
     }
     create_table_folders(&request.data)?;
@@ -163,9 +164,10 @@ async fn copy_log(
 ) -> Result<LogEnd, BackupError> {
     let mut end = LogEnd { newest: manifest.flushed, newest_ms: None, is_cut: false };
     for segment in segments {
-        let to = request.data.join(format!("log/{:010}.log", segment.number));
-        let (store, hash) = (&*repository.store, &segment.blake3);
-        objects::copy_out(store, &segment.location, &to, hash, segment.bytes, transfer).await?;
+        let (store, path) = (&*repository.store, format!("log/{:010}.log", segment.number));
+        let PlannedSegment { location, blake3, bytes, .. } = segment;
+        objects::copy_out(store, location, &request.data, &path, blake3, *bytes, transfer).await?;
+        let to = request.data.join(&path);
         transfer.add_done(segment.bytes);
         let mut kept_bytes = 0;
         for (entry, ends) in segment_entries(&to, segment.number).map_err(BackupError::io(&to))? {

@@ -3,13 +3,16 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use nexo_sim::backups::{BackupRepository, begin, make, operator_token, wait_for};
 use nexo_sim::socket::{SocketEvent, chat};
 use nexo_sim::{History, Http, Person, Server, Socket, TestGroup};
 
 const PAIRS: usize = 3;
-const WINDOW: usize = 64;
+const WINDOW: usize = 16;
+/// Sends go on for as long as a test needs them, and not faster than it can read them back.
+const PAUSE: Duration = Duration::from_millis(1);
 /// Long, so that memtables are flushed and tables compacted while a backup runs.
 const BODY_CHARS: usize = 1500;
 
@@ -57,6 +60,7 @@ async fn load(
             SocketEvent::Frame(frame) if frame["ackType"] == "saved" => {
                 history.lock().unwrap().acked(&frame);
                 in_flight -= 1;
+                tokio::time::sleep(PAUSE).await;
             }
             SocketEvent::Frame(_) => {}
             SocketEvent::Closed(_) => return,
@@ -97,7 +101,7 @@ impl Load {
         let wanted = self.acked() + count;
         while self.acked() < wanted {
             assert!(!self.tasks.iter().all(tokio::task::JoinHandle::is_finished), "senders ended");
-            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+            tokio::time::sleep(Duration::from_millis(10)).await;
         }
     }
 
@@ -132,7 +136,7 @@ async fn all_that_was_acknowledged_before_a_backup_began_is_in_it() {
     let load = Load::start(&server).await;
     let mut made = Vec::new();
     for round in 1..=3_usize {
-        load.more(1500).await;
+        load.more(1000).await;
         let said = format!("said before backup {round}");
         group.say(&mut socket, &format!("g{round}"), &said).await;
         let before: Vec<History> = load.pairs.iter().map(Pair::history).collect();
@@ -181,7 +185,7 @@ async fn kill_9_in_the_middle_of_a_backup_harms_neither_server_nor_repository() 
     let mut server = setup.clone().with("NEXO_BACKUP__MIB_PER_SECOND", "2").start();
     let first = make(&server).await;
     let load = Load::start(&server).await;
-    load.more(3000).await;
+    load.more(2000).await;
     let token = operator_token(&server);
     begin(&server.http, &token).await;
     wait_for(&server.http, &token, |status| {
