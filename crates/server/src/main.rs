@@ -5,9 +5,11 @@
 //! - `clock`, `descriptors`, `passwords`, `secrets`, `logs`: what the server needs from the system;
 //! - `metric_table`, `process_metrics`: what `/metrics` shows;
 //! - `migrate`, `import`: copy data into an empty store (`store_location`, `copy`, `reset_codes_file`);
+//! - `backup`: makes backups, on a schedule or when asked; `restore`: a new data folder from one;
 //! - `user`: reset codes for people who forgot their password;
 //! - `bench`, `growth`: benchmarks.
 
+mod backup;
 mod bench;
 mod cli;
 mod clock;
@@ -24,6 +26,7 @@ mod passwords;
 mod process_metrics;
 mod redact_url;
 mod reset_codes_file;
+mod restore;
 mod secrets;
 mod serve;
 mod store_location;

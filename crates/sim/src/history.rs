@@ -55,6 +55,11 @@ impl History {
         open.map(|(id, body)| (id.clone(), body.clone())).collect()
     }
 
+    /// Every attempted send: client id and body.
+    pub fn all_tried(&self) -> Vec<(String, String)> {
+        self.tried.iter().map(|(id, body)| (id.clone(), body.clone())).collect()
+    }
+
     /// The number of acknowledged sends.
     pub fn count(&self) -> usize {
         self.acked.len()

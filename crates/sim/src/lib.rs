@@ -5,6 +5,7 @@
 //! - [`mariadb`], [`redis`], [`redis_cluster`]: the services a server may need, which can be killed too
 //! - [`proxy`]: a TCP proxy that cuts, stalls and delays connections; [`balancer`]: a load balancer
 //! - [`flood`]: connections that say nothing, more and more of them
+//! - [`backups`]: backups of a server, as an operator makes and restores them
 //! - [`http`]: an HTTP client that can also send malformed requests
 //! - [`person`]: an account with its tokens
 //! - [`socket`]: a WebSocket client of the typed dialect
@@ -22,6 +23,7 @@
 #![allow(clippy::missing_panics_doc, reason = "panicking is how a test fails")]
 #![allow(clippy::must_use_candidate, reason = "noisy here")]
 
+pub mod backups;
 pub mod balancer;
 mod certificate;
 pub mod crash_load;
@@ -47,6 +49,7 @@ mod service;
 pub mod socket;
 pub mod workload;
 
+pub use backups::BackupRepository;
 pub use balancer::Balancer;
 pub use crash_load::CrashLoad;
 pub use dialect_client::{ClientDialect, DialectClient, ReceivedMessage, Recipient};

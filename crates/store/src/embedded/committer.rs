@@ -276,6 +276,7 @@ impl Committer {
         self.write_all_cursors()?;
         let segment = self.log.roll()?;
         let bytes = self.core.engine.memtable_bytes();
+        self.core.sealed_up_to.store(self.log.newest(), Ordering::SeqCst);
         self.core.engine.seal();
         reach(FailPoint::MemtablesSealed);
         self.core.sealed.fetch_add(1, Ordering::SeqCst);

@@ -98,7 +98,7 @@ impl Engine {
         })
     }
 
-    fn tree(&self, keyspace: Keyspace) -> &AnyTree {
+    pub(crate) fn tree(&self, keyspace: Keyspace) -> &AnyTree {
         &self.trees[keyspace as usize]
     }
 

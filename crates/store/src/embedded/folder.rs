@@ -19,6 +19,8 @@ use std::path::{Path, PathBuf};
 use super::keys::FORMAT;
 use super::poison::EngineFault;
 
+const FILLING: &str = "FILLING";
+
 /// Why a data folder could not be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
@@ -42,13 +44,21 @@ pub enum OpenError {
     Damaged { path: PathBuf, why: String },
     /// An import into the folder did not finish.
     #[error(
-        "{0} holds a part of the data: a migration into it did not finish. Delete it and run the \
-         migration again"
+        "{0} holds a part of the data: a migration into it did not finish, or a restore. Delete it \
+         and run that again"
     )]
     Unfinished(PathBuf),
     /// The operating system refused an operation.
     #[error("{path}: {source}")]
     Io { path: PathBuf, source: io::Error },
+}
+
+/// Marks a folder as incomplete, durably.
+pub(crate) fn mark_filling(path: &Path) -> io::Result<()> {
+    let mut file = File::create(path.join(FILLING))?;
+    writeln!(file, "Data is being moved into this folder. Without an end it is not all there.")?;
+    file.sync_all()?;
+    File::open(path)?.sync_all()
 }
 
 /// A data folder that this process has locked.
@@ -100,18 +110,12 @@ impl Folder {
     }
 
     fn filling(&self) -> PathBuf {
-        self.path.join("FILLING")
+        self.path.join(FILLING)
     }
 
     /// Marks the folder as incomplete: until [`Folder::end_filling`] it opens for nobody else.
     pub(crate) fn begin_filling(&self) -> io::Result<()> {
-        let mut file = File::create(self.filling())?;
-        writeln!(
-            file,
-            "Data is being moved into this folder. Without an end it is not all there."
-        )?;
-        file.sync_all()?;
-        self.sync()
+        mark_filling(&self.path)
     }
 
     /// Removes the mark, durably: all data is there.

@@ -107,7 +107,8 @@ fn flush_and_retire_log(
     core.witness.set_flushed(sealed.up_to).map_err(unknown)?;
     reach(FailPoint::FlushWitnessed);
     let cannot = |error: io::Error| EngineFault::io("cannot let go of the log", &error);
-    retired.retire(&core.folder.log(), sealed.segment).map_err(cannot)
+    let log = core.folder.log();
+    core.log_pins.retire(sealed.segment, |before| retired.retire(&log, before)).map_err(cannot)
 }
 
 /// Requests a compaction, unless one is waiting already.

@@ -9,7 +9,7 @@
 //! - `options`, `folder`, `witness`, `disk`: the data folder and its lock, free space
 //! - `keys`, `record`: every byte on disk
 //! - `batch`, `segment`, `log`: the commit log and its recovery
-//! - `engine`: the only file that knows the LSM trees; `unflushed_ids`: message ids in no file yet
+//! - `engine`, `tree_files`: the only files that know the LSM trees; `unflushed_ids`: message ids in no file yet
 //! - `poison`: what stops the store; `quarantine`: damage that does not; `tables`, `compaction`: the
 //!   trees' files, also when some cannot be read; `fail_points`: steps at which tests kill the process
 //! - `sharded_map`, `record_cache`, `heads`, `members`, `recent_messages`: what is cached in memory
@@ -21,6 +21,7 @@
 //!   written behind
 //! - `maintenance`: the two threads that flush and compact the trees
 //! - `item_records`, `export`, `import`: copying everything out of or into a folder
+//! - `log_pins`, `snapshot`, `restore`: what a backup copies from an open store, and puts back
 //! - `core`: the state that threads and readers share; `open`: opening a folder
 
 mod accounts;
@@ -44,6 +45,7 @@ mod import;
 mod item_records;
 mod keys;
 mod log;
+mod log_pins;
 mod logins;
 mod maintenance;
 mod members;
@@ -58,12 +60,15 @@ mod recall;
 mod recent_messages;
 mod record;
 mod record_cache;
+mod restore;
 mod segment;
 mod sharded_map;
+mod snapshot;
 mod sweep;
 mod tables;
 #[cfg(test)]
 mod tests;
+mod tree_files;
 mod unflushed_ids;
 mod witness;
 
@@ -83,7 +88,12 @@ use self::poison::EngineFault;
 
 pub use self::folder::OpenError;
 pub(crate) use self::item_records::encode as encode_item;
+pub use self::log_pins::LogPin;
 pub use self::options::{FaultKind, Faults, LogClock, Options};
+pub use self::restore::{FolderToRestore, segment_entries};
+pub use self::snapshot::{
+    FileContent, LogEntryAt, LogSegment, LogSnapshot, Snapshot, SnapshotFile,
+};
 
 /// About how many bytes a change to an account, a login or a member takes.
 const CHANGE_BYTES: usize = 512;

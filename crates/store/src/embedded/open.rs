@@ -2,6 +2,7 @@
 
 use std::io::ErrorKind;
 use std::path::Path;
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -75,6 +76,8 @@ impl Embedded {
         let segments = replayed.segments;
         let log = Log::open(replayed, ready, options);
         let log = log.map_err(|fault| core.folder.io(std::io::Error::other(fault)))?;
+        // Before it was killed, the process may have flushed some of what is in the log.
+        core.sealed_up_to.store(log.newest(), Ordering::SeqCst);
         forget_failed_sync(&core, &log).map_err(|source| core.folder.io(source))?;
         let committer = Committer {
             core: Arc::clone(&core),

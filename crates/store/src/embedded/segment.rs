@@ -25,6 +25,7 @@ use memchr::memmem;
 use nexo_chat::ids::Millis;
 
 use super::fail_points::{self, FailPoint, SyncPoint, reach};
+use super::snapshot::LogEntryAt;
 
 const MAGIC: [u8; 8] = *b"nexo lg3";
 const MAGIC_WITHOUT_TIME: [u8; 8] = *b"nexo log";
@@ -201,6 +202,14 @@ impl ScannedSegment {
             number: entry.number,
             time: entry.time,
             payload: &self.bytes[entry.payload.clone()],
+        })
+    }
+
+    /// Returns each entry with where it ends in the file.
+    pub(crate) fn ends(&self) -> impl Iterator<Item = (LogEntryAt, u64)> {
+        self.entries.iter().map(|entry| {
+            let at_ms = (entry.time.0 > 0).then_some(entry.time.0);
+            (LogEntryAt { number: entry.number, at_ms }, entry.payload.end as u64)
         })
     }
 }
