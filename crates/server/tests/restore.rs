@@ -143,7 +143,7 @@ const CASES: &[Case] = &[
             rewrite(repository, manifest, &format, "\"format\": 99");
         },
         more: &[],
-        says: &["was written by a newer version (format 99"],
+        says: &["disk format 99", "was written by a newer version of Nexo"],
     },
     Case {
         name: "a newer layout of backups",
