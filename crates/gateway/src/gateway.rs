@@ -9,6 +9,7 @@ use nexo_chat::{Chat, Reason};
 use nexo_wire::dialect::ClientLimits;
 use tokio::sync::watch;
 
+use crate::admission::{Admission, AdmissionLimits};
 use crate::backups::Backups;
 use crate::delivery::Delivery;
 use crate::delivery::fanout::Fanout;
@@ -23,6 +24,8 @@ pub struct Gateway {
     pub(crate) fanout: Arc<Fanout>,
     pub(crate) delivery: Arc<Delivery>,
     pub(crate) meters: Arc<Meters>,
+    /// The places of clients' connections.
+    pub(crate) admission: Arc<Admission>,
     /// Renders the page of `/metrics`.
     pub metrics_page: Box<dyn Fn() -> String + Send + Sync>,
     /// Set once, if this server makes backups.
@@ -47,6 +50,11 @@ impl Gateway {
         let mut upper = [0; 4];
         chat.rng.fill(&mut upper);
         let first = u64::from(u32::from_be_bytes(upper)) << 32;
+        let admission = Admission::new(AdmissionLimits {
+            connections: options.connections_max,
+            unauthenticated: options.unauthenticated_max,
+            per_address: options.connections_per_address,
+        });
         Arc::new(Self {
             limits: options.limits(&chat.rules),
             chat,
@@ -54,6 +62,7 @@ impl Gateway {
             fanout,
             delivery,
             meters,
+            admission,
             metrics_page,
             backups: OnceLock::new(),
             draining: watch::Sender::new(false),

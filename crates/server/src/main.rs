@@ -2,7 +2,7 @@
 //!
 //! - `cli`: the command line; `config`: the settings;
 //! - `serve`, `wiring`, `two_phase`: runs the server, and builds it from its settings;
-//! - `clock`, `passwords`, `secrets`, `logs`: what the server needs from the system;
+//! - `clock`, `descriptors`, `passwords`, `secrets`, `logs`: what the server needs from the system;
 //! - `metric_table`, `process_metrics`: what `/metrics` shows;
 //! - `migrate`, `import`: copy data into an empty store (`store_location`, `copy`, `reset_codes_file`);
 //! - `backup`: makes backups, on a schedule or when asked; `restore`: a new data folder from one;
@@ -15,6 +15,7 @@ mod cli;
 mod clock;
 mod config;
 mod copy;
+mod descriptors;
 mod error_chain;
 mod growth;
 mod import;

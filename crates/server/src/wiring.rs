@@ -41,8 +41,8 @@ pub(crate) struct ServerParts {
     pub(crate) metrics: PrometheusHandle,
 }
 
-/// Opens the store and builds everything on it.
-pub(crate) async fn build(config: &Config) -> anyhow::Result<ServerParts> {
+/// Opens the store and builds everything on it. `connections_max` is what the descriptors allow.
+pub(crate) async fn build(config: &Config, connections_max: usize) -> anyhow::Result<ServerParts> {
     let metrics = start_metrics()?;
     let embedded = match config.store.as_str() {
         "embedded" => Some(open_embedded(config)?),
@@ -76,7 +76,7 @@ pub(crate) async fn build(config: &Config) -> anyhow::Result<ServerParts> {
         Options {
             metrics_token: Some(metrics_token),
             system_token: Some(system_token),
-            ..config.gateway_options()
+            ..config.gateway_options(connections_max)
         },
         Box::new(move || {
             let mut page = recorded.render();

@@ -73,7 +73,11 @@ async fn check(version: &str, is_new: bool) {
     let conversation = ConversationId::private(&alice, &bob);
 
     let range = Seq::ZERO..=Seq(u64::MAX);
-    let read = store.messages(&conversation, range, Limit::of(99), Order::Ascending).await.unwrap();
+    let read = store
+        .messages(&conversation, range, Limit::of(99), Order::Ascending)
+        .await
+        .unwrap()
+        .messages;
     assert_eq!(read.len(), 10);
     for (message, n) in read.iter().zip(1..) {
         assert_eq!(message.seq, Seq(n));

@@ -40,7 +40,8 @@ fn append(store: &Arc<Embedded>, n: u64) -> StoreFuture<'static, Appended> {
 
 async fn history(store: &Arc<Embedded>) -> Vec<Seq> {
     let range = Seq::ZERO..=Seq(u64::MAX);
-    let read = store.messages(&pair(), range, Limit::of(9999), Order::Ascending).await.unwrap();
+    let read =
+        store.messages(&pair(), range, Limit::of(9999), Order::Ascending).await.unwrap().messages;
     read.iter().map(|message| message.seq).collect()
 }
 

@@ -40,6 +40,8 @@ pub(crate) struct LimitSettings {
     pub(crate) user_requests_burst: u32,
     pub(crate) registrations_per_minute: u32,
     pub(crate) connections_max: usize,
+    pub(crate) connections_per_address: usize,
+    pub(crate) unauthenticated_max: usize,
 }
 
 /// Timeouts and buffers of sockets.

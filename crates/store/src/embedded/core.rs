@@ -89,6 +89,23 @@ impl Core {
         }
     }
 
+    /// The error for a caller. Damage is counted; a fatal fault stops the store.
+    pub(crate) fn refusal(&self, fault: &EngineFault) -> StoreError {
+        if fault.is_damage() {
+            self.engine.quarantine.note(fault);
+        }
+        self.poison.set(fault)
+    }
+
+    /// Returns the fault, unless it is damage: that is counted and passed over.
+    pub(crate) fn pass_damage(&self, fault: EngineFault) -> Result<(), EngineFault> {
+        if !fault.is_damage() {
+            return Err(fault);
+        }
+        self.engine.quarantine.note(&fault);
+        Ok(())
+    }
+
     /// Why a write was not answered: the store is poisoned, closed, or the disk was full.
     pub(crate) fn unavailable(&self) -> StoreError {
         match self.poison.check() {

@@ -69,11 +69,21 @@ pub(crate) struct Folder {
     _lock: File,
 }
 
+/// Creates the folder, durably, if it does not exist.
+fn create(path: &Path) -> io::Result<()> {
+    if path.try_exists()? {
+        return Ok(());
+    }
+    DirBuilder::new().recursive(true).mode(0o700).create(path)?;
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    File::open(parent.unwrap_or(Path::new(".")))?.sync_all()
+}
+
 impl Folder {
     /// Locks the folder, creating it if it does not exist.
     pub(crate) fn open(path: &Path) -> Result<Self, OpenError> {
         let io = |source| OpenError::Io { path: path.to_owned(), source };
-        DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(io)?;
+        create(path).map_err(io)?;
         let lock = File::options()
             .create(true)
             .truncate(false)

@@ -20,6 +20,7 @@ use std::time::Duration;
 use nexo_chat::ids::Millis;
 
 use super::batch::Batch;
+use super::fail_points::{FailPoint, reach};
 use super::options::{FaultKind, Faults, LogClock, Options};
 use super::poison::{EngineFault, is_out_of_resources};
 use super::segment::{self, ENTRY_HEADER_BYTES, LogEntry, ScannedSegment, Segment};
@@ -69,6 +70,7 @@ impl Log {
             log.append_entry(time)?;
         }
         if log.synced < log.newest {
+            reach(FailPoint::TailRewritten);
             log.sync()?;
         }
         Ok(log)
@@ -103,6 +105,7 @@ impl Log {
         // An entry that was partly written is overwritten from its beginning, or never read.
         let appended = self.current.append(&mut self.entry, self.newest + 1, self.synced, time);
         appended.map_err(|error| log_fault(&error))?;
+        reach(FailPoint::EntryAppended);
         self.newest += 1;
         Ok(())
     }
@@ -116,6 +119,7 @@ impl Log {
             return Err(EngineFault::new("cannot sync: a test wants it so"));
         }
         self.synced = self.newest;
+        reach(FailPoint::EntrySynced);
         Ok(())
     }
 
@@ -272,6 +276,7 @@ impl RetiredSegments {
             } else {
                 fs::remove_file(path)?;
             }
+            reach(FailPoint::SegmentRetired);
         }
         Ok(())
     }

@@ -46,6 +46,8 @@ impl Embedded {
         let core = Arc::new(Core::new(engine, witness, folder, options.reserve_bytes));
         for sent in sent {
             let again = core.members.apply_own_send(&core.engine, &sent);
+            // Cursors that cannot be read have no place to move from.
+            let again = again.or_else(|fault| core.pass_damage(fault));
             again.map_err(|fault| core.folder.damaged(fault))?;
         }
         Self::start(core, replayed, options)

@@ -18,6 +18,8 @@ pub struct Options {
     pub memtable_bytes: u64,
     /// With fewer free bytes on the disk, writes are refused.
     pub reserve_bytes: u64,
+    /// Open table files that are cached for the next read.
+    pub table_files_max: usize,
     /// Writes that may wait; further ones are refused at once.
     pub queue_max: usize,
     /// How often moved cursors are written behind.
@@ -34,6 +36,7 @@ impl Default for Options {
             cache_bytes: 128 << 20,
             memtable_bytes: 64 << 20,
             reserve_bytes: 0,
+            table_files_max: 512,
             queue_max: 65_536,
             cursors_every: Duration::from_secs(1),
             clock: LogClock::default(),

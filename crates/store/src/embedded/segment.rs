@@ -24,6 +24,7 @@ use std::path::{Path, PathBuf};
 use memchr::memmem;
 use nexo_chat::ids::Millis;
 
+use super::fail_points::{self, FailPoint, SyncPoint, reach};
 use super::snapshot::LogEntryAt;
 
 const MAGIC: [u8; 8] = *b"nexo lg3";
@@ -101,6 +102,7 @@ impl Segment {
                 old.map_or(Ok(()), fs::remove_file)?;
                 let file = File::create(draft)?;
                 write_zeros(&file, length)?;
+                reach(FailPoint::SegmentZeroed);
                 file
             }
         };
@@ -109,8 +111,10 @@ impl Segment {
         let secret: Secret = std::array::from_fn(|i| secret[i / 8][i % 8]);
         file.write_all_at(&header(MAGIC, number, &secret), 0)?;
         file.sync_all()?;
+        reach(FailPoint::SegmentSynced);
         fs::rename(draft, path)?;
-        File::open(folder)?.sync_all()?;
+        reach(FailPoint::SegmentNamed);
+        fail_points::sync(SyncPoint::SegmentName, || File::open(folder)?.sync_all())?;
         Ok(Self { file, number, secret, at: SEGMENT_HEADER_BYTES as u64, length })
     }
 
@@ -145,7 +149,7 @@ impl Segment {
 
     /// Makes what was written durable.
     pub(crate) fn sync(&self) -> io::Result<()> {
-        self.file.sync_data()
+        fail_points::sync(SyncPoint::Log, || self.file.sync_data())
     }
 }
 

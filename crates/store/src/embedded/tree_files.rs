@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use lsm_tree::{AbstractTree, AnyTree, Table};
 
-use super::engine::{Engine, TREE_FILE};
+use super::engine::Engine;
 use super::keys::Keyspace;
 use super::poison::EngineFault;
+use super::tables::TREE_FILE;
 
 /// How often a tree may change its list of files while we read it.
 const TRIES_MAX: usize = 2_000;

@@ -6,6 +6,7 @@
 pub mod accounts;
 pub mod admin;
 pub mod conversations;
+pub mod damaged;
 pub mod envelope;
 pub mod groups;
 pub mod history;

@@ -79,9 +79,11 @@ where
         Reason::TokenExpired,
         Reason::SessionInvalid,
         Reason::OriginNotAllowed,
+        Reason::TooManyConnections,
         Reason::ServerBusy,
         Reason::ShuttingDown,
         Reason::ReauthUidMismatch,
+        Reason::Damaged,
         Reason::InternalError,
     ];
     paths.plain("/ws", upgrade, "Opens a WebSocket.", &reasons, operation);
