@@ -55,10 +55,8 @@ pub async fn restore(
     let manifest = choose(repository, request).await?;
     // A backup that is named is restored as it is, unless a time says how far to go beyond it.
     let with_archive = request.backup.is_none() || request.at_ms.is_some();
-    let archived = match with_archive {
-        true => archived(repository, &manifest.history).await?,
-        false => Vec::new(),
-    };
+    let archived =
+        if with_archive { archived(repository, &manifest.history).await? } else { Vec::new() };
     let segments = plan(&manifest, &archived);
     let reached = segments.last().map_or(manifest.flushed, |segment| segment.last);
     if reached < manifest.newest {

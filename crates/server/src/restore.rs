@@ -6,7 +6,7 @@ use anyhow::{Context, bail};
 use clap::Args;
 use nexo_backup::{RestoreRequest, Restored, Transfer, format_time, parse_time, restore};
 use nexo_chat::store::Store;
-use nexo_store::archive::{Import, ItemKind, Tally, survey};
+use nexo_store::archive::{ArchiveError, Import, ItemKind, Tally, survey};
 
 use crate::backup::open_repository;
 use crate::backup::progress::with_progress;
@@ -69,30 +69,21 @@ impl RestoreCommand {
         let restored = with_progress(copying, &transfer).await;
         let restored = restored.with_context(|| format!("cannot restore into {data}"))?;
         // Reads every record, so that what is reported is what a server will find.
-        let found = survey(&*restored.store, &mut |_| {}).await?;
+        let found = survey(&*restored.store, &mut |_| {}).await;
         restored.store.finish().await?;
         restored.store.close().await?;
-        print_restored(data, &restored, &found, at_ms)
+        print_restored(data, &restored, at_ms)?;
+        print_found(found)
     }
 }
 
-fn print_restored(
-    data: &str,
-    restored: &Restored,
-    found: &Tally,
-    at_ms: Option<u64>,
-) -> anyhow::Result<()> {
+fn print_restored(data: &str, restored: &Restored, at_ms: Option<u64>) -> anyhow::Result<()> {
     let Restored { manifest, newest, newest_ms, .. } = restored;
     let written = newest_ms.map(|at| format!(", written {}", format_time(at))).unwrap_or_default();
     print_line(&format!(
-        "{data} has backup {} (taken {}), up to entry {newest} of the log{written}: {} messages in \
-         {} conversations, {} accounts, {} groups. Every record was read.",
+        "{data} has backup {} (taken {}), up to entry {newest} of the log{written}.",
         manifest.id,
         format_time(manifest.taken_ms),
-        found.count(ItemKind::Message),
-        found.conversations(),
-        found.count(ItemKind::User),
-        found.count(ItemKind::Group),
     ))?;
     if let Some(at) = at_ms.filter(|_| !restored.is_covered) {
         print_line(&format!(
@@ -110,4 +101,21 @@ fn print_restored(
         "Sign-ins are those of that moment: who was signed in then still is, also if they signed out \
          since.",
     )
+}
+
+/// Every file is as it was when the backup was made; it may have been damaged before.
+fn print_found(found: Result<Tally, ArchiveError>) -> anyhow::Result<()> {
+    match found {
+        Ok(found) => print_line(&format!(
+            "Every record was read: {} messages in {} conversations, {} accounts, {} groups.",
+            found.count(ItemKind::Message),
+            found.conversations(),
+            found.count(ItemKind::User),
+            found.count(ItemKind::Group),
+        )),
+        Err(error) => print_line(&format!(
+            "Not every record can be read, as it was when the backup was made: {error}. An older \
+             backup may have them."
+        )),
+    }
 }

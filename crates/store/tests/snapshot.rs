@@ -18,7 +18,7 @@ use nexo_store::archive::Import;
 use nexo_store::embedded::{FileContent, FolderToRestore, Snapshot};
 use nexo_store::{Embedded, OpenError, Options};
 
-const WITHIN: Duration = Duration::from_secs(120);
+const WITHIN: Duration = Duration::from_mins(2);
 
 fn options() -> Options {
     Options { memtable_bytes: 64 << 10, ..folder::options() }
@@ -50,7 +50,8 @@ async fn append(store: &Arc<Embedded>, numbers: std::ops::Range<u64>) {
 
 async fn newest(store: &Arc<Embedded>) -> u64 {
     let range = Seq::ZERO..=Seq(u64::MAX);
-    let read = store.messages(&pair(), range, Limit::of(99_999), Order::Ascending).await.unwrap();
+    let page = store.messages(&pair(), range, Limit::of(99_999), Order::Ascending).await.unwrap();
+    let read = page.messages;
     assert!(read.iter().map(|message| message.seq.0).eq(1..=read.len() as u64), "dense");
     read.len() as u64
 }

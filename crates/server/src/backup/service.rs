@@ -21,7 +21,7 @@ use crate::config::Config;
 
 /// How long a failed backup of the schedule waits at first; then twice as long each time, up to the
 /// time between two backups.
-const RETRY_AFTER: Duration = Duration::from_secs(60);
+const RETRY_AFTER: Duration = Duration::from_mins(1);
 /// The niceness of the threads that copy.
 const NICENESS: i32 = 10;
 
@@ -160,7 +160,7 @@ impl Shared {
                 state.due = None;
                 return Some(Arc::clone(&state.transfer));
             }
-            let wait = left.unwrap_or(Duration::from_secs(3_600));
+            let wait = left.unwrap_or(Duration::from_hours(1));
             let woken = self.wake.wait_timeout(state, wait);
             state = woken.unwrap_or_else(PoisonError::into_inner).0;
         }
