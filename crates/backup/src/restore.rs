@@ -84,7 +84,7 @@ pub async fn restore(
     }
     create_table_folders(&request.data)?;
     let end = copy_log(repository, &segments, &manifest, request, transfer).await?;
-    if end.newest < manifest.exact_from {
+    if end.is_cut && end.newest < manifest.exact_from {
         return Err(not_covered(request, &manifest));
     }
     let store = folder.open(manifest.flushed, end.newest, &request.options)?;
