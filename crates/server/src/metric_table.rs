@@ -65,6 +65,8 @@ pub(crate) const RECORDED: &[(MetricKind, &str, &str)] = &[
     (Counter, "nexo_store_saved_total", "Messages stored"),
     (Counter, "nexo_store_duplicates_total", "Sends that were duplicates of stored messages"),
     (Gauge, "nexo_store_queue", "Writes that wait for the store"),
+    (Gauge, "nexo_store_damaged_places", "Places of the stored data that were found damaged"),
+    (Counter, "nexo_store_damaged_reads_total", "Reads that met damaged data"),
     (
         Gauge,
         "nexo_backup_last_success_timestamp_seconds",
@@ -77,8 +79,6 @@ pub(crate) const RECORDED: &[(MetricKind, &str, &str)] = &[
         "nexo_backup_failures_total",
         "Backups and their parts that failed, by kind: backup, log, prune",
     ),
-    (Gauge, "nexo_store_damaged_places", "Places of the stored data that were found damaged"),
-    (Counter, "nexo_store_damaged_reads_total", "Reads that met damaged data"),
     (Gauge, "nexo_bus_up", "1 while this node can publish to other nodes and receive from them"),
     (Counter, "nexo_bus_published_total", "Events published to other nodes, once per node"),
     (Counter, "nexo_bus_dropped_total", "Events that other nodes may not have received"),

@@ -4,8 +4,8 @@
 //! - [`process`]: a server process that can be killed and restarted on the same data
 //! - [`mariadb`], [`redis`], [`redis_cluster`]: the services a server may need, which can be killed too
 //! - [`proxy`]: a TCP proxy that cuts, stalls and delays connections; [`balancer`]: a load balancer
-//! - [`backups`]: backups of a server, as an operator makes and restores them
 //! - [`flood`]: connections that say nothing, more and more of them
+//! - [`backups`]: backups of a server, as an operator makes and restores them
 //! - [`http`]: an HTTP client that can also send malformed requests
 //! - [`person`]: an account with its tokens
 //! - [`socket`]: a WebSocket client of the typed dialect

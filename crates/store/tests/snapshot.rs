@@ -50,8 +50,8 @@ async fn append(store: &Arc<Embedded>, numbers: std::ops::Range<u64>) {
 
 async fn newest(store: &Arc<Embedded>) -> u64 {
     let range = Seq::ZERO..=Seq(u64::MAX);
-    let page = store.messages(&pair(), range, Limit::of(99_999), Order::Ascending).await.unwrap();
-    let read = page.messages;
+    let read = store.messages(&pair(), range, Limit::of(99_999), Order::Ascending).await.unwrap();
+    let read = read.messages;
     assert!(read.iter().map(|message| message.seq.0).eq(1..=read.len() as u64), "dense");
     read.len() as u64
 }

@@ -1,6 +1,7 @@
 //! The log by itself: segments, their reuse, and what a crash leaves of them.
 
 use std::os::unix::fs::FileExt;
+use std::pin::Pin;
 
 use super::super::keys::Keyspace;
 use super::*;
@@ -214,6 +215,9 @@ fn entries_say_when_they_were_written() {
         }
         fn ticks(&self) -> Millis {
             Millis(0)
+        }
+        fn sleep(&self, _: u64) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+            Box::pin(std::future::ready(()))
         }
     }
     let folder = tempfile::tempdir().unwrap();

@@ -9,7 +9,7 @@
 //! - `options`, `folder`, `witness`, `disk`: the data folder and its lock, free space
 //! - `keys`, `record`: every byte on disk
 //! - `batch`, `segment`, `log`: the commit log and its recovery
-//! - `engine`: the only file that writes the LSM trees; `unflushed_ids`: message ids in no file yet
+//! - `engine`, `tree_files`: the only files that know the LSM trees; `unflushed_ids`: message ids in no file yet
 //! - `poison`: what stops the store; `quarantine`: damage that does not; `tables`, `compaction`: the
 //!   trees' files, also when some cannot be read; `fail_points`: steps at which tests kill the process
 //! - `sharded_map`, `record_cache`, `heads`, `members`, `recent_messages`: what is cached in memory
