@@ -342,6 +342,28 @@ async fn a_time_between_two_messages_of_one_backup_is_reached() {
 }
 
 #[tokio::test]
+async fn sign_ins_of_that_moment_are_valid_again_unless_they_are_ended() {
+    let repository = repository();
+    let server = repository.setup().start();
+    let [ann] = server.people(["ann"]).await;
+    make(&server).await;
+    server.http.post("/auth/logout", &ann.token, serde_json::json!({})).await.data();
+    assert_eq!(server.http.get("/conversation/heads", &ann.token).await.status, 401);
+    let (folder, said) = repository.restore(&[]);
+    assert!(said.contains("also if they signed out since"), "{said}");
+    let restored = repository.setup().start_on(folder);
+    restored.http.get("/conversation/heads", &ann.token).await.data();
+    let (folder, said) = repository.restore(&["--end-sessions"]);
+    assert!(said.contains("All sign-ins were ended"), "{said}");
+    let restored = repository.setup().start_on(folder);
+    assert_eq!(restored.http.get("/conversation/heads", &ann.token).await.status, 401);
+    let refresh = serde_json::json!({ "refresh_token": ann.refresh });
+    let refused = restored.http.post("/auth/refresh", "", refresh).await;
+    assert_eq!(refused.reason(), "invalid_refresh_token");
+    Person::sign_in(&restored.http, "ann", 5).await;
+}
+
+#[tokio::test]
 async fn with_the_archived_log_any_moment_after_a_backup_is_reached() {
     let repository = repository();
     let setup = repository.setup().with("NEXO_BACKUP__ARCHIVE_LOG_SECONDS", "1");
