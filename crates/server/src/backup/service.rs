@@ -60,6 +60,8 @@ impl BackupService {
         store: Option<Arc<Embedded>>,
     ) -> anyhow::Result<Option<Arc<Self>>> {
         let (Some(store), Some(plan)) = (store, BackupPlan::new(config)?) else { return Ok(None) };
+        // Before there are two threads that need it.
+        history_id(&plan.data, &SystemRng)?;
         let settings = &config.backup;
         let every = seconds(settings.every_seconds);
         let archive = seconds(settings.archive_log_seconds)
