@@ -33,6 +33,8 @@ pub struct Manifest {
     /// The newest entry.
     pub newest: u64,
     pub with_secrets: bool,
+    /// Table files that were damaged on the server's own disk when they were copied.
+    pub damaged: Vec<String>,
     pub files: Vec<BackedUpFile>,
     /// The entries after `flushed`.
     pub log: Vec<BackedUpSegment>,

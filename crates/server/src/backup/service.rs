@@ -266,6 +266,13 @@ async fn make(shared: &Shared, transfer: &Transfer, keep: Keep) -> Result<Manife
     let plan = &shared.plan;
     let repository = Repository::create(&plan.target, &plan.s3).await?;
     let made = create(&repository, &shared.store, &backup_options(plan), transfer).await?;
+    if !made.damaged.is_empty() {
+        counter!("nexo_backup_failures_total", "kind" => "damage").increment(1);
+        let tables = made.damaged.join(", ");
+        tracing::error!(target: "nexo::backup", tables, "files of the data folder are damaged: no \
+            older backup is deleted, since one may have them whole");
+        return Ok(made);
+    }
     let now = shared.clock.now().0;
     if let Err(error) = prune(&repository, keep, now, None).await {
         counter!("nexo_backup_failures_total", "kind" => "prune").increment(1);

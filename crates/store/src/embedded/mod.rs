@@ -94,6 +94,7 @@ pub use self::restore::{FolderToRestore, segment_entries};
 pub use self::snapshot::{
     FileContent, LogEntryAt, LogSegment, LogSnapshot, Snapshot, SnapshotFile,
 };
+pub use self::tree_files::TableChecksum;
 
 /// About how many bytes a change to an account, a login or a member takes.
 const CHANGE_BYTES: usize = 512;
