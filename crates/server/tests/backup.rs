@@ -1,6 +1,8 @@
 //! `nexo backup` as an operator uses it: only what is new is copied, damage is found, old backups go, and only the
 //! operator may ask for one.
 
+#![allow(clippy::unwrap_used, reason = "only tests are here")]
+
 use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};

@@ -1,5 +1,7 @@
 //! `nexo restore`: every kind of damage is refused with its reason, and a time between two messages is reached.
 
+#![allow(clippy::unwrap_used, reason = "only tests are here")]
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};

@@ -192,6 +192,10 @@ impl Shared {
                         (manifest.id, manifest.bytes, manifest.written_bytes);
                     tracing::info!(target: "nexo::backup", id, bytes, written, ?took, "backup made");
                 }
+                Err(error @ BackupError::Stopped) => {
+                    state.status.error = error.to_string();
+                    tracing::info!(target: "nexo::backup", "the backup ends with the server");
+                }
                 Err(error) => {
                     state.failures += 1;
                     state.status.error = error.to_string();
