@@ -52,6 +52,7 @@ pub async fn create(
         repository,
         transfer,
         used: HashMap::new(),
+        damaged: Vec::new(),
     };
     let files = sources(&snapshot, options)?;
     let log_bytes = snapshot.log.segments.iter().map(|it| it.bytes);
@@ -83,6 +84,7 @@ pub async fn create(
         with_secrets: options.with_secrets,
         bytes: copy.used.values().sum(),
         written_bytes: transfer.written(),
+        damaged: copy.damaged,
         files: listed,
         log: log.into_iter().map(|(segment, _)| segment).collect(),
         blake3: String::new(),
@@ -183,10 +185,12 @@ impl KnownObjects {
 /// The tables of the newest earlier backup, by path: a table that is the same need not be read.
 fn known_tables(earlier: Vec<Manifest>, history: &str) -> HashMap<String, BackedUpFile> {
     let newest = earlier.into_iter().rfind(|manifest| manifest.history == history);
-    let files = newest.map(|manifest| manifest.files).unwrap_or_default();
+    let (files, damaged) =
+        newest.map(|manifest| (manifest.files, manifest.damaged)).unwrap_or_default();
     files
         .into_iter()
-        .filter(|file| !file.checksum.is_empty())
+        // A damaged one is looked at again, so that every backup says so.
+        .filter(|file| !file.checksum.is_empty() && !damaged.contains(&file.path))
         .map(|file| (file.path.clone(), file))
         .collect()
 }
@@ -199,6 +203,8 @@ struct Copy<'a> {
     tables: HashMap<String, BackedUpFile>,
     /// The objects of this backup and their sizes.
     used: HashMap<String, u64>,
+    /// Tables that are not as their tree wrote them.
+    damaged: Vec<String>,
 }
 
 impl Copy<'_> {
@@ -207,7 +213,7 @@ impl Copy<'_> {
         segment: LogSegment,
     ) -> Result<(BackedUpSegment, LogSegment), BackupError> {
         let source = Source::File { path: segment.path.clone(), bytes: segment.bytes };
-        let blake3 = self.object(&source).await?;
+        let (blake3, _) = self.object(&source).await?;
         let backed_up = BackedUpSegment {
             segment: segment.number,
             first: segment.first.number,
@@ -225,7 +231,8 @@ impl Copy<'_> {
         checksum: Option<u128>,
     ) -> Result<BackedUpFile, BackupError> {
         let bytes = source.bytes();
-        let checksum = checksum.map(|it| format!("{it:032x}")).unwrap_or_default();
+        let expected = checksum;
+        let checksum = expected.map(|it| format!("{it:032x}")).unwrap_or_default();
         if let Some(known) = self.tables.get(&path)
             && (&known.checksum, known.bytes) == (&checksum, bytes)
             && self.known.has(&known.blake3, bytes)
@@ -235,20 +242,23 @@ impl Copy<'_> {
             self.used.insert(known.blake3.clone(), bytes);
             return Ok(known.clone());
         }
-        let blake3 = self.object(source).await?;
+        let (blake3, found) = self.object(source).await?;
+        if expected.is_some_and(|expected| expected != found) {
+            self.damaged.push(path.clone());
+        }
         Ok(BackedUpFile { path, bytes, blake3, checksum })
     }
 
-    /// Makes sure that the repository has this content, and returns its hash.
-    async fn object(&mut self, source: &Source) -> Result<String, BackupError> {
-        let (hash, bytes) = (source.hash(self.transfer).await?, source.bytes());
+    /// Makes sure that the repository has this content, and returns its hash and checksum.
+    async fn object(&mut self, source: &Source) -> Result<(String, u128), BackupError> {
+        let ((hash, checksum), bytes) = (source.hash(self.transfer).await?, source.bytes());
         if !self.known.has(&hash, bytes) && !self.used.contains_key(&hash) {
             let store = &*self.repository.store;
             objects::write(store, &object_path(&hash), source, &hash, self.transfer).await?;
         }
         self.transfer.add_done(bytes);
         self.used.insert(hash.clone(), bytes);
-        Ok(hash)
+        Ok((hash, checksum))
     }
 
     /// Checks that nobody deleted an object meanwhile.

@@ -105,7 +105,7 @@ impl LogArchive {
             segment: segment.number,
             first: segment.first.number,
             last: segment.last.number,
-            blake3: source.hash(transfer).await?,
+            blake3: source.hash(transfer).await?.0,
             bytes: segment.bytes,
         };
         let (path, store) = (archived.path(&self.history), &*self.repository.store);

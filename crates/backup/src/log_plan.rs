@@ -83,6 +83,7 @@ mod tests {
             exact_from_ms: 0,
             newest: log.last().map_or(flushed, |it| it.2),
             with_secrets: false,
+            damaged: Vec::new(),
             files: Vec::new(),
             log: log.iter().map(segment).collect(),
             bytes: 0,

@@ -33,6 +33,8 @@ pub struct Manifest {
     /// The newest entry.
     pub newest: u64,
     pub with_secrets: bool,
+    /// Table files that were damaged on the server's own disk when they were copied.
+    pub damaged: Vec<String>,
     pub files: Vec<BackedUpFile>,
     /// The entries after `flushed`.
     pub log: Vec<BackedUpSegment>,
@@ -69,7 +71,7 @@ impl Manifest {
     /// Returns the file's content, with its checksum.
     pub(crate) fn seal(mut self) -> Result<(Self, Vec<u8>), BackupError> {
         self.blake3 = self.checksum()?;
-        let bytes = serde_json::to_vec_pretty(&self).map_err(|error| self.damaged(error))?;
+        let bytes = serde_json::to_vec_pretty(&self).map_err(|error| self.damaged(&error))?;
         Ok((self, bytes))
     }
 
@@ -95,11 +97,11 @@ impl Manifest {
 
     fn checksum(&self) -> Result<String, BackupError> {
         let bare = Self { blake3: String::new(), ..self.clone() };
-        let bytes = serde_json::to_vec(&bare).map_err(|error| self.damaged(error))?;
+        let bytes = serde_json::to_vec(&bare).map_err(|error| self.damaged(&error))?;
         Ok(blake3::hash(&bytes).to_string())
     }
 
-    fn damaged(&self, error: impl ToString) -> BackupError {
+    fn damaged(&self, error: &serde_json::Error) -> BackupError {
         BackupError::DamagedManifest { id: self.id.clone(), why: error.to_string() }
     }
 

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
 use futures_util::StreamExt;
+use nexo_store::embedded::TableChecksum;
 use object_store::path::Path as ObjectPath;
 use object_store::{ObjectStore, ObjectStoreExt, PutPayload};
 
@@ -51,17 +52,19 @@ impl Source {
         }
     }
 
-    /// Reads it once to learn its hash.
-    pub(crate) async fn hash(&self, transfer: &Transfer) -> Result<String, BackupError> {
+    /// Reads it once to learn its hash, and the checksum that a tree would have of it.
+    pub(crate) async fn hash(&self, transfer: &Transfer) -> Result<(String, u128), BackupError> {
         let (mut reader, mut hasher) = (self.open()?, blake3::Hasher::new());
+        let mut checksum = TableChecksum::default();
         let mut buffer = vec![0; READ_BYTES];
         loop {
             let count = reader.read(&mut buffer).map_err(BackupError::io(self.shown()))?;
             if count == 0 {
-                return Ok(hasher.finalize().to_string());
+                return Ok((hasher.finalize().to_string(), checksum.finish()));
             }
             transfer.pace(count).await?;
             hasher.update(&buffer[..count]);
+            checksum.update(&buffer[..count]).map_err(BackupError::io(self.shown()))?;
         }
     }
 }

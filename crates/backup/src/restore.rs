@@ -4,7 +4,8 @@ use std::fs;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-use nexo_store::embedded::{FolderToRestore, segment_entries};
+use nexo_store::archive::ArchiveError;
+use nexo_store::embedded::{FolderToRestore, OpenError, segment_entries};
 use nexo_store::{Embedded, Options};
 
 use crate::create::is_secret;
@@ -16,6 +17,9 @@ use crate::objects;
 use crate::repository::{Repository, object_path};
 use crate::time::format_time;
 use crate::transfer::Transfer;
+
+/// How often the newest segment may be replaced while it is copied.
+const TRIES_MAX: usize = 10;
 
 /// What to restore.
 #[derive(Clone, Debug, Default)]
@@ -51,10 +55,8 @@ pub async fn restore(
     let manifest = choose(repository, request).await?;
     // A backup that is named is restored as it is, unless a time says how far to go beyond it.
     let with_archive = request.backup.is_none() || request.at_ms.is_some();
-    let archived = match with_archive {
-        true => archived(repository, &manifest.history).await?,
-        false => Vec::new(),
-    };
+    let archived =
+        if with_archive { archived(repository, &manifest.history).await? } else { Vec::new() };
     let segments = plan(&manifest, &archived);
     let reached = segments.last().map_or(manifest.flushed, |segment| segment.last);
     if reached < manifest.newest {
@@ -64,7 +66,15 @@ pub async fn restore(
     check_paths(&manifest)?;
     let log_bytes = segments.iter().map(|segment| segment.bytes);
     transfer.add_total(manifest.files.iter().map(|file| file.bytes).chain(log_bytes).sum());
-    let folder = FolderToRestore::create(&request.data, manifest.format)?;
+    let folder = match FolderToRestore::create(&request.data, manifest.format) {
+        Err(ArchiveError::Open(OpenError::Newer { found, known, .. })) => {
+            let id = &manifest.id;
+            let what =
+                format!("backup {id} (disk format {found}; this version knows up to {known})");
+            return Err(BackupError::Newer(what));
+        }
+        folder => folder?,
+    };
     let store = &*repository.store;
     for file in &manifest.files {
         let (location, hash) = (object_path(&file.blake3), &file.blake3);
@@ -74,7 +84,7 @@ pub async fn restore(
     }
     create_table_folders(&request.data)?;
     let end = copy_log(repository, &segments, &manifest, request, transfer).await?;
-    if end.newest < manifest.exact_from {
+    if end.is_cut && end.newest < manifest.exact_from {
         return Err(not_covered(request, &manifest));
     }
     let store = folder.open(manifest.flushed, end.newest, &request.options)?;
@@ -164,10 +174,7 @@ async fn copy_log(
 ) -> Result<LogEnd, BackupError> {
     let mut end = LogEnd { newest: manifest.flushed, newest_ms: None, is_cut: false };
     for segment in segments {
-        let (store, path) = (&*repository.store, format!("log/{:010}.log", segment.number));
-        let PlannedSegment { location, blake3, bytes, .. } = segment;
-        objects::copy_out(store, location, &request.data, &path, blake3, *bytes, transfer).await?;
-        let to = request.data.join(&path);
+        let to = copy_segment(repository, segment, manifest, &request.data, transfer).await?;
         transfer.add_done(segment.bytes);
         let mut kept_bytes = 0;
         for (entry, ends) in segment_entries(&to, segment.number).map_err(BackupError::io(&to))? {
@@ -188,6 +195,35 @@ async fn copy_log(
         }
     }
     Ok(end)
+}
+
+/// Copies a segment, and returns its file. A server that archives its log meanwhile replaces the copy
+/// of its newest segment by a longer one.
+async fn copy_segment(
+    repository: &Repository,
+    segment: &PlannedSegment,
+    manifest: &Manifest,
+    data: &Path,
+    transfer: &Transfer,
+) -> Result<PathBuf, BackupError> {
+    let (store, path) = (&*repository.store, format!("log/{:010}.log", segment.number));
+    let (mut segment, mut tries) = (segment.clone(), 0);
+    loop {
+        let PlannedSegment { location, blake3, bytes, .. } = &segment;
+        let copied =
+            objects::copy_out(store, location, data, &path, blake3, *bytes, transfer).await;
+        let missing = match copied {
+            Ok(()) => return Ok(data.join(path)),
+            Err(error @ BackupError::MissingObject { .. }) if tries < TRIES_MAX => error,
+            Err(error) => return Err(error),
+        };
+        tries += 1;
+        fs::remove_file(data.join(&path)).map_err(BackupError::io(data))?;
+        let now = plan(manifest, &archived(repository, &manifest.history).await?);
+        let longer =
+            now.into_iter().find(|it| it.number == segment.number && it.last > segment.last);
+        segment = longer.ok_or(missing)?;
+    }
 }
 
 /// Shortens a file; without any entry it goes.

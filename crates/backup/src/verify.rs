@@ -25,13 +25,12 @@ pub async fn verify(
     transfer: &Transfer,
 ) -> Result<Verified, BackupError> {
     let mut verified = Verified::default();
-    let backups = match id {
-        Some(id) => vec![repository.backup(id).await?],
-        None => {
-            let listed = repository.backups().await?;
-            verified.problems.extend(listed.damaged.iter().map(|(_, error)| error.to_string()));
-            listed.backups
-        }
+    let backups = if let Some(id) = id {
+        vec![repository.backup(id).await?]
+    } else {
+        let listed = repository.backups().await?;
+        verified.problems.extend(listed.damaged.iter().map(|(_, error)| error.to_string()));
+        listed.backups
     };
     verified.backups = backups.len();
     let mut needed: HashMap<&str, (u64, String, Vec<&str>)> = HashMap::new();

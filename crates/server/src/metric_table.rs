@@ -77,7 +77,7 @@ pub(crate) const RECORDED: &[(MetricKind, &str, &str)] = &[
     (
         Counter,
         "nexo_backup_failures_total",
-        "Backups and their parts that failed, by kind: backup, log, prune",
+        "Backups and their parts that failed, by kind: backup, log, prune, and damage of the data folder",
     ),
     (Gauge, "nexo_bus_up", "1 while this node can publish to other nodes and receive from them"),
     (Counter, "nexo_bus_published_total", "Events published to other nodes, once per node"),

@@ -1,12 +1,13 @@
 //! `nexo restore`: a new data folder from a backup.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use anyhow::{Context, bail};
 use clap::Args;
 use nexo_backup::{RestoreRequest, Restored, Transfer, format_time, parse_time, restore};
-use nexo_chat::store::Store;
-use nexo_store::archive::{Import, ItemKind, Tally, survey};
+use nexo_chat::store::{LoginStore, Store};
+use nexo_store::archive::{ArchiveError, Import, Item, ItemKind, Tally, survey};
 
 use crate::backup::open_repository;
 use crate::backup::progress::with_progress;
@@ -27,6 +28,9 @@ pub(crate) struct RestoreCommand {
     /// The data as it was at this time, such as 2026-11-18T04:00:00Z.
     #[arg(long, value_name = "TIME")]
     at: Option<String>,
+    /// Ends all sign-ins: everybody signs in again.
+    #[arg(long)]
+    end_sessions: bool,
     #[command(flatten)]
     config: ConfigArgs,
 }
@@ -69,30 +73,40 @@ impl RestoreCommand {
         let restored = with_progress(copying, &transfer).await;
         let restored = restored.with_context(|| format!("cannot restore into {data}"))?;
         // Reads every record, so that what is reported is what a server will find.
-        let found = survey(&*restored.store, &mut |_| {}).await?;
+        let mut users = BTreeSet::new();
+        let found = survey(&*restored.store, &mut |batch| {
+            users.extend(batch.iter().filter_map(|item| match item {
+                Item::Login(login) if self.end_sessions => Some(login.user.clone()),
+                _ => None,
+            }));
+        })
+        .await;
+        for user in &users {
+            restored.store.end_logins(user, Box::new(|_| true)).await?;
+        }
+        if self.end_sessions && found.is_err() {
+            bail!("not every sign-in can be read, so not all of them can be ended");
+        }
         restored.store.finish().await?;
         restored.store.close().await?;
-        print_restored(data, &restored, &found, at_ms)
+        print_restored(data, &restored, at_ms)?;
+        print_line(if self.end_sessions {
+            "All sign-ins were ended."
+        } else {
+            "Sign-ins are those of that moment: who was signed in then still is, also if they signed \
+             out since. `--end-sessions` ends them all."
+        })?;
+        print_found(found)
     }
 }
 
-fn print_restored(
-    data: &str,
-    restored: &Restored,
-    found: &Tally,
-    at_ms: Option<u64>,
-) -> anyhow::Result<()> {
+fn print_restored(data: &str, restored: &Restored, at_ms: Option<u64>) -> anyhow::Result<()> {
     let Restored { manifest, newest, newest_ms, .. } = restored;
     let written = newest_ms.map(|at| format!(", written {}", format_time(at))).unwrap_or_default();
     print_line(&format!(
-        "{data} has backup {} (taken {}), up to entry {newest} of the log{written}: {} messages in \
-         {} conversations, {} accounts, {} groups. Every record was read.",
+        "{data} has backup {} (taken {}), up to entry {newest} of the log{written}.",
         manifest.id,
         format_time(manifest.taken_ms),
-        found.count(ItemKind::Message),
-        found.conversations(),
-        found.count(ItemKind::User),
-        found.count(ItemKind::Group),
     ))?;
     if let Some(at) = at_ms.filter(|_| !restored.is_covered) {
         print_line(&format!(
@@ -106,8 +120,22 @@ fn print_restored(
              generated at the first start, and people and tools need new tokens.",
         )?;
     }
-    print_line(
-        "Sign-ins are those of that moment: who was signed in then still is, also if they signed out \
-         since.",
-    )
+    Ok(())
+}
+
+/// Every file is as it was when the backup was made; it may have been damaged before.
+fn print_found(found: Result<Tally, ArchiveError>) -> anyhow::Result<()> {
+    match found {
+        Ok(found) => print_line(&format!(
+            "Every record was read: {} messages in {} conversations, {} accounts, {} groups.",
+            found.count(ItemKind::Message),
+            found.conversations(),
+            found.count(ItemKind::User),
+            found.count(ItemKind::Group),
+        )),
+        Err(error) => print_line(&format!(
+            "Not every record can be read, as it was when the backup was made: {error}. An older \
+             backup may have them."
+        )),
+    }
 }

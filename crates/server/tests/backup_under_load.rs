@@ -1,13 +1,16 @@
 //! Backups of a server that is being used: everything acknowledged before a backup began is in it, dense, and
 //! nothing else, also after kill -9 in the middle of one.
 
+#![allow(clippy::unwrap_used, reason = "only tests are here")]
+
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use nexo_sim::backups::{BackupRepository, begin, make, operator_token, wait_for};
+use nexo_sim::process::Setup;
 use nexo_sim::socket::{SocketEvent, chat};
-use nexo_sim::{History, Http, Person, Server, Socket, TestGroup};
+use nexo_sim::{History, Http, MariaDb, Person, Server, Socket, TestGroup};
 
 const PAIRS: usize = 3;
 const WINDOW: usize = 16;
@@ -176,6 +179,55 @@ async fn all_that_was_acknowledged_before_a_backup_began_is_in_it() {
     }
     let (is_whole, said) = repository.run(&["backup", "verify", "--from", &repository.target]);
     assert!(is_whole, "{said}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_dump_of_a_database_in_use_has_all_that_was_acknowledged_before_it_began() {
+    let database = MariaDb::shared();
+    let [url, copy] = [(); 2].map(|()| database.fresh_database());
+    let setup = |url: &str| {
+        Setup::new(env!("CARGO_BIN_EXE_nexo"))
+            .nodes(0)
+            .with("NEXO_STORE", url)
+            .with("NEXO_AUTH__JWT_SECRET", "both servers of this test have this secret")
+    };
+    let server = setup(&url).start();
+    let load = Load::start(&server).await;
+    load.more(500).await;
+    let before: Vec<History> = load.pairs.iter().map(Pair::history).collect();
+    let name = |url: &str| url.rsplit('/').next().unwrap().to_owned();
+    let dumping = name(&url);
+    let dump = tokio::task::spawn_blocking(move || database.dump(&dumping)).await.unwrap();
+    let pairs = load.finish().await;
+    database.sql(&name(&copy), &dump);
+    let restored = setup(&copy).start();
+    check(&restored, &pairs, &before).await;
+    // It goes on like any server.
+    let pair = &pairs[0];
+    let (mut socket, _) = restored.connect(&pair.sender).await;
+    assert_eq!(socket.send(&pair.receiver.id, "new", "hello").await["ackType"], "saved");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_is_told_to_stop_does_not_wait_for_its_backup() {
+    let repository = BackupRepository::new(env!("CARGO_BIN_EXE_nexo"));
+    let mut server = repository.setup().with("NEXO_BACKUP__MIB_PER_SECOND", "1").start();
+    let load = Load::start(&server).await;
+    // Hashed, written and read back, at a MiB a second: many seconds.
+    load.more(6000).await;
+    let pairs = load.finish().await;
+    let token = operator_token(&server);
+    begin(&server.http, &token).await;
+    wait_for(&server.http, &token, |status| status["total_bytes"].as_u64().unwrap() > 5 << 20)
+        .await;
+    let since = Instant::now();
+    assert_eq!(server.stop(), Some(0));
+    assert!(since.elapsed() < Duration::from_secs(12), "it took {:?}", since.elapsed());
+    let (_, listed) = repository.run(&["backup", "list", "--from", &repository.target]);
+    assert!(listed.contains("has no backups yet"), "{listed}");
+    let acked: Vec<History> = pairs.iter().map(Pair::history).collect();
+    server.start_again(|setup| setup);
+    check(&server, &pairs, &acked).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -243,7 +243,12 @@ async fn with_a_code(document: &Value) -> BTreeSet<(String, String)> {
 
 #[tokio::test]
 async fn every_answer_is_as_the_document_says() {
-    let server = setup().with("NEXO_GROUPS__CODE_COOLDOWN_SECONDS", "0").start();
+    let backups = tempfile::tempdir().unwrap();
+    let server = setup()
+        .nodes(0)
+        .with("NEXO_GROUPS__CODE_COOLDOWN_SECONDS", "0")
+        .with("NEXO_BACKUP__TARGET", backups.path().to_str().unwrap())
+        .start();
     let document = server.http.get("/openapi.json", "").await.body;
     let mut asking = Asking { server: &server, document: &document, answered: BTreeSet::new() };
     let [alice, bob, carol] = server.people(["alice", "bob", "carol"]).await;
@@ -254,6 +259,9 @@ async fn every_answer_is_as_the_document_says() {
     let body = json!({ "client_msg_id": "s", "session_type": 1, "recv_id": "bob", "msg_type": 1,
         "content": { "text": "hello" } });
     asking.ask(system.trim(), "post", "/system/send", body).await;
+    asking.ask(system.trim(), "post", "/admin/backup", json!({})).await;
+    asking.ask(system.trim(), "get", "/admin/backup", Value::Null).await;
+    asking.ask(&alice.token, "post", "/admin/backup", json!({})).await; // refused
     for path in ["/healthz", "/readyz", "/server/info"] {
         asking.ask("", "get", path, Value::Null).await;
     }

@@ -10,7 +10,7 @@ use tempfile::TempDir;
 use crate::http::Http;
 use crate::process::{Server, Setup};
 
-const BACKUP_WITHIN: Duration = Duration::from_secs(120);
+const BACKUP_WITHIN: Duration = Duration::from_mins(2);
 const POLL_EVERY: Duration = Duration::from_millis(20);
 
 /// A repository of backups, and the program that reads and writes it.
@@ -90,9 +90,10 @@ impl BackupRepository {
         while let Some(folder) = folders.pop() {
             for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
                 let meta = entry.metadata().expect("its metadata");
-                match meta.is_dir() {
-                    true => folders.push(entry.path()),
-                    false => found.push((entry.path(), meta.len())),
+                if meta.is_dir() {
+                    folders.push(entry.path());
+                } else {
+                    found.push((entry.path(), meta.len()));
                 }
             }
         }

@@ -109,6 +109,12 @@ impl MariaDb {
         run(client.args(["--batch", "--skip-column-names", database]).stdin(file))
     }
 
+    /// Dumps a database as docs/operating.md says; returns the statements that restore it.
+    pub fn dump(&self, database: &str) -> String {
+        let mut client = client("mariadb-dump", self.service.folder());
+        run(client.args(["--single-transaction", "--hex-blob", database]))
+    }
+
     /// Selects rows and keeps them locked until the guard is dropped, like a client that died in the middle of
     /// a transaction.
     pub fn lock_rows(&self, database: &str, select: &str) -> RowLocks {

@@ -18,7 +18,7 @@ use nexo_store::archive::Import;
 use nexo_store::embedded::{FileContent, FolderToRestore, Snapshot};
 use nexo_store::{Embedded, OpenError, Options};
 
-const WITHIN: Duration = Duration::from_secs(120);
+const WITHIN: Duration = Duration::from_mins(2);
 
 fn options() -> Options {
     Options { memtable_bytes: 64 << 10, ..folder::options() }

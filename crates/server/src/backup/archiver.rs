@@ -63,16 +63,14 @@ async fn copy(
     pin: &mut Option<LogPin>,
 ) -> Result<bool, BackupError> {
     let plan = &shared.plan;
-    let archive = match archive {
-        Some(archive) => archive,
-        None => {
-            let repository = Repository::create(&plan.target, &plan.s3).await?;
-            let history = history_id(&plan.data, &SystemRng)?;
-            let opened = LogArchive::open(repository, history).await?;
-            let opened = archive.insert(opened);
-            opened.keep(pin.take());
-            opened
-        }
+    let archive = if let Some(archive) = archive {
+        archive
+    } else {
+        let repository = Repository::create(&plan.target, &plan.s3).await?;
+        let history = history_id(&plan.data, &SystemRng)?;
+        let opened = archive.insert(LogArchive::open(repository, history).await?);
+        opened.keep(pin.take());
+        opened
     };
     archive.run(&shared.store, &Transfer::new(plan.mib_per_second)).await
 }

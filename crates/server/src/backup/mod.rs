@@ -221,7 +221,14 @@ fn print_made(manifest: &Manifest, target: &Target) -> anyhow::Result<()> {
         manifest.id,
         size(manifest.bytes),
         size(manifest.written_bytes),
-    ))
+    ))?;
+    if !manifest.damaged.is_empty() {
+        let tables = manifest.damaged.join(", ");
+        print_line(&format!(
+            "{tables}: damaged in the data folder; an older backup may be whole."
+        ))?;
+    }
+    Ok(())
 }
 
 impl RepositoryArgs {
@@ -239,8 +246,12 @@ impl RepositoryArgs {
         }
         for backup in &listed.backups {
             let secrets = if backup.with_secrets { ", with secrets" } else { "" };
+            let damaged = match backup.damaged.len() {
+                0 => String::new(),
+                count => format!(", {count} tables were damaged"),
+            };
             print_line(&format!(
-                "{}  taken {}  {:>10}  {:>10} new  log up to entry {}{secrets}",
+                "{}  taken {}  {:>10}  {:>10} new  log up to entry {}{secrets}{damaged}",
                 backup.id,
                 format_time(backup.taken_ms),
                 size(backup.bytes),

@@ -21,7 +21,7 @@ use crate::config::Config;
 
 /// How long a failed backup of the schedule waits at first; then twice as long each time, up to the
 /// time between two backups.
-const RETRY_AFTER: Duration = Duration::from_secs(60);
+const RETRY_AFTER: Duration = Duration::from_mins(1);
 /// The niceness of the threads that copy.
 const NICENESS: i32 = 10;
 
@@ -60,6 +60,8 @@ impl BackupService {
         store: Option<Arc<Embedded>>,
     ) -> anyhow::Result<Option<Arc<Self>>> {
         let (Some(store), Some(plan)) = (store, BackupPlan::new(config)?) else { return Ok(None) };
+        // Before there are two threads that need it.
+        history_id(&plan.data, &SystemRng)?;
         let settings = &config.backup;
         let every = seconds(settings.every_seconds);
         let archive = seconds(settings.archive_log_seconds)
@@ -160,7 +162,7 @@ impl Shared {
                 state.due = None;
                 return Some(Arc::clone(&state.transfer));
             }
-            let wait = left.unwrap_or(Duration::from_secs(3_600));
+            let wait = left.unwrap_or(Duration::from_hours(1));
             let woken = self.wake.wait_timeout(state, wait);
             state = woken.unwrap_or_else(PoisonError::into_inner).0;
         }
@@ -189,6 +191,10 @@ impl Shared {
                     let (id, bytes, written) =
                         (manifest.id, manifest.bytes, manifest.written_bytes);
                     tracing::info!(target: "nexo::backup", id, bytes, written, ?took, "backup made");
+                }
+                Err(error @ BackupError::Stopped) => {
+                    state.status.error = error.to_string();
+                    tracing::info!(target: "nexo::backup", "the backup ends with the server");
                 }
                 Err(error) => {
                     state.failures += 1;
@@ -264,6 +270,13 @@ async fn make(shared: &Shared, transfer: &Transfer, keep: Keep) -> Result<Manife
     let plan = &shared.plan;
     let repository = Repository::create(&plan.target, &plan.s3).await?;
     let made = create(&repository, &shared.store, &backup_options(plan), transfer).await?;
+    if !made.damaged.is_empty() {
+        counter!("nexo_backup_failures_total", "kind" => "damage").increment(1);
+        let tables = made.damaged.join(", ");
+        tracing::error!(target: "nexo::backup", tables, "files of the data folder are damaged: no \
+            older backup is deleted, since one may have them whole");
+        return Ok(made);
+    }
     let now = shared.clock.now().0;
     if let Err(error) = prune(&repository, keep, now, None).await {
         counter!("nexo_backup_failures_total", "kind" => "prune").increment(1);

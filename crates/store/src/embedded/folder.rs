@@ -45,7 +45,7 @@ pub enum OpenError {
     /// An import into the folder did not finish.
     #[error(
         "{0} holds a part of the data: a migration into it did not finish, or a restore. Delete it \
-         and run that again"
+         and run the migration again, or the restore"
     )]
     Unfinished(PathBuf),
     /// The operating system refused an operation.

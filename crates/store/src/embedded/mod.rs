@@ -21,7 +21,7 @@
 //!   written behind
 //! - `maintenance`: the two threads that flush and compact the trees
 //! - `item_records`, `export`, `import`: copying everything out of or into a folder
-//! - `log_pins`, `snapshot`, `restore`: what a backup copies from an open store, and puts back
+//! - `log_pins`, `tree_files`, `snapshot`, `restore`: what a backup copies from an open store, and puts back
 //! - `core`: the state that threads and readers share; `open`: opening a folder
 
 mod accounts;
@@ -94,6 +94,7 @@ pub use self::restore::{FolderToRestore, segment_entries};
 pub use self::snapshot::{
     FileContent, LogEntryAt, LogSegment, LogSnapshot, Snapshot, SnapshotFile,
 };
+pub use self::tree_files::TableChecksum;
 
 /// About how many bytes a change to an account, a login or a member takes.
 const CHANGE_BYTES: usize = 512;

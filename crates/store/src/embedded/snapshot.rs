@@ -146,7 +146,9 @@ fn log_after(
     from_segment: u64,
 ) -> Result<LogSnapshot, EngineFault> {
     let unreadable = |error| EngineFault::io("cannot read the log", &error);
-    let newest = witnessed(core)?.acknowledged;
+    // What is sealed is durable, also cursors that nobody waits for and the witness does not count.
+    let sealed = core.sealed_up_to.load(Ordering::SeqCst);
+    let newest = witnessed(core)?.acknowledged.max(sealed);
     let listed = segment::list(&core.folder.log()).map_err(unreadable)?;
     let (mut segments, mut last, mut next_segment) = (Vec::new(), entry, from_segment);
     for (number, path) in listed.into_iter().filter(|(number, _)| *number >= from_segment) {
@@ -159,6 +161,9 @@ fn log_after(
             segments.push(LogSegment { number, path, bytes, first, last: newest_here });
             last = newest_here.number;
         }
+    }
+    if last < newest {
+        return Err(EngineFault::new(format!("entry {} of the log is missing", last + 1)));
     }
     pin.move_to(segments.first().map_or(next_segment, |segment| segment.number));
     Ok(LogSnapshot { segments, newest, next_segment, pin: Some(pin) })

@@ -1,9 +1,11 @@
 //! The files of the trees at one moment, held so that a backup can copy them.
 
+use std::io::{self, Sink, Write, sink};
 use std::path::PathBuf;
 use std::thread;
 use std::time::Duration;
 
+use lsm_tree::checksum::ChecksummedWriter;
 use lsm_tree::{AbstractTree, AnyTree, Table};
 
 use super::engine::Engine;
@@ -38,6 +40,25 @@ impl TableFile {
     /// The name of the file: the number of the table.
     pub(crate) fn name(&self) -> String {
         self.path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
+    }
+}
+
+/// Computes the checksum that a tree keeps of each table file.
+pub struct TableChecksum(ChecksummedWriter<Sink>);
+
+impl Default for TableChecksum {
+    fn default() -> Self {
+        Self(ChecksummedWriter::new(sink()))
+    }
+}
+
+impl TableChecksum {
+    pub fn update(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.0.write_all(bytes)
+    }
+
+    pub fn finish(self) -> u128 {
+        self.0.checksum().into_u128()
     }
 }
 
