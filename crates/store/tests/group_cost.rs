@@ -101,7 +101,7 @@ impl Log<'_> {
         }
         self.skip(4);
         let (length, number) = (u32::from_be_bytes(self.take()), u64::from_be_bytes(self.take()));
-        self.skip(8 + 8); // synced, checksum
+        self.skip(8 + 8 + 8); // synced, time, checksum
         let mut payload = self.skip(length);
         payload.skip(8); // covered
         let sent = u32::from_be_bytes(payload.take());

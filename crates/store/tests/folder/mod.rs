@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "only tests are here")]
 
 use std::fs;
+use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
@@ -16,18 +17,27 @@ pub(crate) fn options() -> Options {
     Options { cache_bytes: 1 << 20, memtable_bytes: 1 << 20, ..Options::default() }
 }
 
-/// Copies a folder with everything in it.
+/// Copies a folder with everything in it. If a store has it open, files may get other names meanwhile: then it starts
+/// over.
 pub(crate) fn copy(from: &Path, to: &Path) {
-    fs::create_dir_all(to).unwrap();
-    for entry in fs::read_dir(from).unwrap() {
-        let entry = entry.unwrap();
+    while let Err(error) = try_copy(from, to) {
+        assert_eq!(error.kind(), io::ErrorKind::NotFound, "{error}");
+        fs::remove_dir_all(to).unwrap();
+    }
+}
+
+fn try_copy(from: &Path, to: &Path) -> io::Result<()> {
+    fs::create_dir_all(to)?;
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
         let target = to.join(entry.file_name());
-        if entry.file_type().unwrap().is_dir() {
-            copy(&entry.path(), &target);
+        if entry.file_type()?.is_dir() {
+            try_copy(&entry.path(), &target)?;
         } else {
-            fs::copy(entry.path(), target).unwrap();
+            fs::copy(entry.path(), target)?;
         }
     }
+    Ok(())
 }
 
 /// Opens stores in folders that are deleted at the end.
