@@ -27,7 +27,7 @@ use crate::reason::{BoxError, Error};
 pub use self::accounts::AccountStore;
 pub use self::conversations::{ConversationStore, CursorMove};
 pub use self::groups::{DecideGroup, GroupFactsQuery, GroupOutcome, GroupStore};
-pub use self::logins::{CreatedLogin, LoginStore, Rotation};
+pub use self::logins::{CreatedLogin, LoginStore, RotateRequest, Rotation};
 pub use self::messages::{Appended, Limit, MayRecall, MessageStore, Order, RUN_MAX, RecallFacts};
 
 /// Why a store could not do its work. Conflicts are results, not errors.
