@@ -2,7 +2,7 @@
 //!
 //! - `cli`: the command line; `config`: the settings;
 //! - `serve`, `wiring`, `two_phase`: runs the server, and builds it from its settings;
-//! - `clock`, `descriptors`, `passwords`, `secrets`, `logs`: what the server needs from the system;
+//! - `clock`, `descriptors`, `passwords`, `secrets`, `file_modes`, `logs`: what the server needs from the system;
 //! - `metric_table`, `process_metrics`: what `/metrics` shows;
 //! - `migrate`, `import`: copy data into an empty store (`store_location`, `copy`, `reset_codes_file`);
 //! - `user`: reset codes for people who forgot their password;
@@ -15,6 +15,7 @@ mod config;
 mod copy;
 mod descriptors;
 mod error_chain;
+mod file_modes;
 mod growth;
 mod import;
 mod logs;
