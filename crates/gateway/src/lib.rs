@@ -22,6 +22,8 @@ mod meters;
 pub mod options;
 mod socket;
 pub mod sweep;
+#[cfg(debug_assertions)]
+mod test_panic;
 
 pub use gateway::Gateway;
 pub use ip_network::{IpNetwork, NetworkError};

@@ -2,7 +2,8 @@
 //!
 //! - `cli`: the command line; `config`: the settings;
 //! - `serve`, `wiring`, `two_phase`: runs the server, and builds it from its settings;
-//! - `clock`, `descriptors`, `passwords`, `secrets`, `file_modes`, `logs`: what the server needs from the system;
+//! - `clock`, `descriptors`, `passwords`, `secrets`, `file_modes`, `logs`,
+//!   `panic_hook`: what the server needs from the system;
 //! - `metric_table`, `process_metrics`: what `/metrics` shows;
 //! - `migrate`, `import`: copy data into an empty store (`store_location`, `copy`, `reset_codes_file`);
 //! - `user`: reset codes for people who forgot their password;
@@ -21,6 +22,7 @@ mod import;
 mod logs;
 mod metric_table;
 mod migrate;
+mod panic_hook;
 mod passwords;
 mod process_metrics;
 mod redact_url;

@@ -17,7 +17,7 @@ use crate::config::Config;
 use crate::descriptors::{self, DescriptorBudget};
 use crate::redact_url::without_password;
 use crate::wiring::{self, ServerParts};
-use crate::{file_modes, logs};
+use crate::{file_modes, logs, panic_hook};
 
 /// How often recorded samples are folded into histograms, so that they stay small
 /// even if `/metrics` is never read.
@@ -26,6 +26,7 @@ const FOLD_EVERY: Duration = Duration::from_secs(5);
 /// Serves until a signal asks to stop; returns when everything is on disk.
 pub(crate) fn serve(config: &Config) -> anyhow::Result<()> {
     logs::start(&config.log)?;
+    panic_hook::install();
     let budget = DescriptorBudget::new(descriptors::raise_limit(), config)?;
     budget.warn_if_clamped();
     // Only the owner may read the files that the server writes.
@@ -46,7 +47,7 @@ async fn run(config: &Config, connections_max: usize) -> anyhow::Result<()> {
     let address = listener.local_addr()?;
     warn_if_open(address);
     file_modes::warn_if_folder_is_open(Path::new(&config.data));
-    tokio::spawn(sweep::sweep(Arc::clone(&gateway)));
+    tokio::spawn(keep_sweeping(Arc::clone(&gateway)));
     tokio::spawn(async move {
         loop {
             tokio::time::sleep(FOLD_EVERY).await;
@@ -71,6 +72,11 @@ async fn run(config: &Config, connections_max: usize) -> anyhow::Result<()> {
     closed.context("the store did not close cleanly")?;
     tracing::info!("stopped");
     Ok(())
+}
+
+/// Runs the one timer of all sockets; a panic in it must not end it for all of them.
+async fn keep_sweeping(gateway: Arc<Gateway>) {
+    while tokio::spawn(sweep::sweep(Arc::clone(&gateway))).await.is_err_and(|end| end.is_panic()) {}
 }
 
 /// Serves `/metrics` and health checks without a token on an address of its own, which the operator keeps private.
