@@ -57,7 +57,8 @@ pub(super) async fn assign(
     let since = Instant::now();
     let place = request.extensions().get::<Arc<Place>>();
     if let Some(place) = place.filter(|place| place.is_proxied()) {
-        place.set_client(client_of(&gateway, request.extensions(), request.headers()));
+        let client = client_of(&gateway, request.extensions(), request.headers());
+        place.set_client(client, gateway.chat.clock.ticks());
     }
     let id = RequestId::new(&gateway, request.headers());
     let route = request.extensions().get::<MatchedPath>().cloned();
