@@ -93,9 +93,13 @@ pub async fn list(
     });
     let mut items = Vec::with_capacity(page.items.len());
     for standing in page.items {
-        items.extend(summarize(chat, caller, standing).await?);
+        match summarize(chat, caller, standing).await {
+            // Left out, so that one damaged record does not take the whole list.
+            Err(error) if error.reason() == Reason::Damaged => {}
+            summary => items.extend(summary?),
+        }
     }
-    Ok((Page { items, has_more: page.has_more }, next))
+    Ok((Page::new(items, page.has_more), next))
 }
 
 /// A conversation as an entry of the list; `None` if its group does not exist.
@@ -149,8 +153,12 @@ async fn unread_mentions(chat: &Chat, caller: &Caller, standing: &Standing) -> R
     }
     let range = standing.read_up_to().next()..=standing.visible_max();
     let conversation = &standing.conversation;
-    let found = chat.store.mentions(&caller.user, conversation, range, MENTIONS_COUNTED).await?;
-    Ok(found.len() as u64)
+    let found = chat.store.mentions(&caller.user, conversation, range, MENTIONS_COUNTED).await;
+    match found.map_err(Error::from) {
+        // Only a hint, so it does not take the conversation from the list.
+        Err(error) if error.reason() == Reason::Damaged => Ok(0),
+        found => Ok(found?.len() as u64),
+    }
 }
 
 /// One conversation of the caller as an entry of the list. With anyone the caller could send to it is found

@@ -116,7 +116,7 @@ pub async fn answer(
         }
         Query::Offline { continues: goes_on, limit } => {
             let page = session.catchup.pull_page(chat, caller, goes_on, limit).await?;
-            QueryReply::Offline(Page { items: page.messages, has_more: page.has_more })
+            QueryReply::Offline(Page::new(page.messages, page.has_more))
         }
         Query::Conversations(after, limit) => {
             let (summaries, _) =
@@ -183,17 +183,29 @@ async fn fetch(
     }
     seqs.sort_unstable();
     seqs.dedup();
-    let (mut items, mut newest) = (Vec::with_capacity(seqs.len()), Seq::ZERO);
+    let (mut items, mut damaged) = (Vec::with_capacity(seqs.len()), Vec::new());
+    let mut newest = Seq::ZERO;
     for run in seqs.chunk_by(|a, b| a.next() == *b) {
         let (first, last) = (run[0], run[run.len() - 1]);
-        let (found, max) = read::range(chat, caller, conversation, first..=last, run.len()).await?;
+        let found = read::range(chat, caller, conversation, first..=last, run.len()).await;
+        let (found, max) = match found {
+            Err(error) if error.reason() == Reason::Damaged => {
+                damaged.push(first..=last);
+                continue;
+            }
+            found => found?,
+        };
         newest = newest.max(max);
         items.extend(found.items);
+        damaged.extend(found.damaged);
+    }
+    if items.is_empty() && !damaged.is_empty() {
+        return Err(Reason::Damaged.into());
     }
     if seqs.is_empty() {
         newest = read::standing(chat, caller, conversation).await?.visible_max();
     }
-    Ok(QueryReply::Messages(Page { items, has_more: false }, newest))
+    Ok(QueryReply::Messages(Page { items, has_more: false, damaged }, newest))
 }
 
 async fn mark_read(

@@ -122,7 +122,7 @@ pub(crate) async fn message_at(
 ) -> Result<Option<Arc<Message>>, Error> {
     let one = Limit { count: 1, bytes: 0 };
     let found = chat.store.messages(conversation, seq..=seq, one, Order::Ascending).await?;
-    Ok(found.into_iter().next())
+    Ok(found.messages.into_iter().next())
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -130,14 +130,21 @@ pub struct Page<T> {
     pub items: Vec<T>,
     /// Whether more follow. Exact at the moment of reading.
     pub has_more: bool,
+    /// Of a page of messages: the seqs it covers whose messages cannot be read any more, in its order. The
+    /// next page starts behind the last item and the last of these. Almost always empty.
+    pub damaged: Vec<RangeInclusive<Seq>>,
 }
 
 impl<T> Page<T> {
+    pub fn new(items: Vec<T>, has_more: bool) -> Self {
+        Self { items, has_more, damaged: Vec::new() }
+    }
+
     /// Builds a page from a list that was read with `limit + 1`.
     pub fn cut(mut items: Vec<T>, limit: usize) -> Self {
         let has_more = items.len() > limit;
         items.truncate(limit);
-        Self { items, has_more }
+        Self::new(items, has_more)
     }
 }
 
@@ -216,17 +223,21 @@ async fn read_page(
     range: impl Fn(&Standing) -> (Seq, Seq),
 ) -> Result<Page<Arc<Message>>, Error> {
     let Some(standing) = chat.store.standing(&caller.user, conversation).await? else {
-        return Ok(Page { items: Vec::new(), has_more: false });
+        return Ok(Page::new(Vec::new(), false));
     };
     let (first, last) = range(&standing);
     let limit = Limit { count: limit, bytes: chat.rules.page_bytes_max };
-    let items = chat.store.messages(conversation, first..=last, limit, order).await?;
-    // Seqs are dense, so the last message shows whether the range is complete.
-    let has_more = items.last().is_some_and(|message| match order {
-        Order::Ascending => message.seq < last,
-        Order::Descending => message.seq > first,
+    let found = chat.store.messages(conversation, first..=last, limit, order).await?;
+    // Seqs are dense, so the end of the page shows whether the range is complete.
+    let has_more = found.end(order).is_some_and(|end| match order {
+        Order::Ascending => end < last,
+        Order::Descending => end > first,
     });
-    Ok(Page { items, has_more })
+    if found.messages.is_empty() && !found.damaged.is_empty() && !has_more {
+        // An empty page would look as if there were nothing.
+        return Err(Reason::Damaged.into());
+    }
+    Ok(Page { items: found.messages, has_more, damaged: found.damaged })
 }
 
 /// The visible messages from a seq on that mention the caller or reply to them.
@@ -345,5 +356,5 @@ pub async fn readers(
             items.push(MessageReader { user, has_read: standing.cursors.read >= message.seq });
         }
     }
-    Ok((Page { items, has_more: page.has_more }, last))
+    Ok((Page::new(items, page.has_more), last))
 }

@@ -255,6 +255,9 @@ reasons! {
     ConversationNotFound,
 
     // The server
+    /// The operator's disk lost a part of what was stored. Asking again does not help.
+    #[error("this part of the data is damaged and cannot be read")]
+    Damaged,
     /// The client should retry with the same clientMsgId.
     #[error("the server is busy, try again")]
     ServerBusy,

@@ -11,7 +11,7 @@ use crate::ids::{ConversationId, MessageId, Millis, Seq, UserId};
 use crate::model::{Caller, CursorKind, Message, Receive, Standing};
 use crate::read::Page;
 use crate::reason::Error;
-use crate::store::{Limit, Order};
+use crate::store::{Limit, MessagePage, Order};
 
 /// Conversations read from the store at a time.
 const STANDINGS_PAGE: usize = 1000;
@@ -180,17 +180,26 @@ impl Catchup {
             let page = chat.rules.resend_page;
             [fair_shares(page, private), fair_shares(page, groups)].concat()
         };
-        let mut streams = Vec::new();
+        let (mut streams, mut around_damage) = (Vec::new(), Vec::new());
         for (backlog, share) in backlogs.iter().zip(shares).filter(|(_, share)| *share > 0) {
             let range = backlog.after.next()..=backlog.standing.visible_max();
             let conversation = &backlog.standing.conversation;
             let limit = Limit { count: share, bytes: chat.rules.page_bytes_max };
-            streams.push(chat.store.messages(conversation, range, limit, Order::Ascending).await?);
+            let read = chat.store.messages(conversation, range, limit, Order::Ascending).await?;
+            if !read.damaged.is_empty() {
+                around_damage.push((backlog, read.clone()));
+            }
+            streams.push(read.messages);
         }
         let messages = merge(streams, chat.rules.page_bytes_max);
-        let has_more = pending > messages.len() as u64;
+        let mut ends: HashMap<ConversationId, Seq> =
+            messages.iter().map(|it| (it.conversation.clone(), it.seq)).collect();
+        let mut covered = messages.len() as u64;
+        for (backlog, read) in around_damage {
+            covered += pass_damage(&mut ends, backlog, &read);
+        }
+        let has_more = pending > covered;
         if has_more {
-            let ends = messages.iter().map(|message| (message.conversation.clone(), message.seq));
             self.sent.extend(ends);
         } else {
             self.sent = HashMap::new(); // from here on the delivered cursor counts
@@ -198,6 +207,23 @@ impl Catchup {
         log(chat, caller, &backlogs, &messages, has_more);
         Ok(ResendPage { messages, has_more })
     }
+}
+
+/// Moves the end of a conversation's part of a page behind the damaged seqs that it passed, so that the next
+/// page does not stop at them again. Returns how many it passed.
+fn pass_damage(
+    ends: &mut HashMap<ConversationId, Seq>,
+    backlog: &Backlog,
+    read: &MessagePage,
+) -> u64 {
+    let conversation = &backlog.standing.conversation;
+    let last = ends.get(conversation).copied();
+    let is_whole = last == read.messages.last().map(|message| message.seq);
+    let end = if is_whole { read.end(Order::Ascending) } else { last };
+    let Some(end) = end else { return 0 };
+    ends.insert(conversation.clone(), end);
+    let passed = read.damaged.iter().filter(|range| *range.end() <= end);
+    passed.map(|range| range.end().0 - range.start().0 + 1).sum()
 }
 
 /// Logs one line per page, at `info` only if it has messages: most connections have nothing to catch up on.
@@ -366,6 +392,29 @@ mod tests {
             content: Content::text("four"),
             recalled: None,
         })
+    }
+
+    #[test]
+    fn a_page_passes_damage_only_if_it_sent_what_came_before() {
+        let read = MessagePage {
+            messages: vec![message("si_a_b", 1, 1), message("si_a_b", 4, 2)],
+            damaged: vec![Seq(2)..=Seq(3), Seq(5)..=Seq(9)],
+        };
+        let passed = |sent: Option<u64>| {
+            let id = ConversationId::stored("si_a_b");
+            let mut ends: HashMap<_, _> =
+                sent.map(|seq| (id.clone(), Seq(seq))).into_iter().collect();
+            let count = pass_damage(&mut ends, &backlog(9), &read);
+            (ends.get(&id).map(|seq| seq.0), count)
+        };
+        assert_eq!(passed(Some(4)), (Some(9), 7));
+        assert_eq!(passed(Some(1)), (Some(1), 0));
+        assert_eq!(passed(None), (None, 0));
+        // Nothing but damage: the next page starts behind it.
+        let read = MessagePage { messages: Vec::new(), damaged: vec![Seq(1)..=Seq(3)] };
+        let mut ends = HashMap::new();
+        assert_eq!(pass_damage(&mut ends, &backlog(9), &read), 3);
+        assert_eq!(ends.values().collect::<Vec<_>>(), [&Seq(3)]);
     }
 
     #[test]

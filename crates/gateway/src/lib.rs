@@ -7,10 +7,12 @@
 //! - `delivery`: an event finds the sockets that receive it, in the right order on every node
 //! - [`sweep`]: the one timer all sockets share: idle, expired and slow connections
 //! - `meters`: the gateway's metrics
+//! - [`backups`]: what it needs from the part that makes backups
 //! - [`http`]: the HTTP routes and their `OpenAPI` document
 //! - [`gateway`]: the state that all sockets of a node share
 
 mod admission;
+pub mod backups;
 mod delivery;
 pub mod gateway;
 mod head_watch;
@@ -25,6 +27,7 @@ pub mod sweep;
 #[cfg(debug_assertions)]
 mod test_panic;
 
+pub use backups::Backups;
 pub use gateway::Gateway;
 pub use ip_network::{IpNetwork, NetworkError};
 pub use options::Options;

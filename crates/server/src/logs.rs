@@ -32,11 +32,12 @@ pub(crate) fn level_problem(level: &str) -> Option<String> {
 }
 
 fn filter(level: &str) -> Result<EnvFilter, tracing_subscriber::filter::ParseError> {
-    // The storage engine's messages are for its developers; `log.level` can turn them up. The socket library
-    // would print message texts, so it comes last and cannot be turned up.
+    // The storage engine's messages are for its developers, and it repeats one for every read of a damaged
+    // block, which the store reports once; `log.level` can turn them up. The socket library would print message
+    // texts, so it comes last and cannot be turned up.
     let level: Vec<&str> = level.split(',').map(str::trim).collect();
     let level = level.join(",");
-    format!("lsm_tree=warn,{level},tungstenite=warn,tokio_tungstenite=warn").parse()
+    format!("lsm_tree=off,{level},tungstenite=warn,tokio_tungstenite=warn").parse()
 }
 
 /// Starts logging for the whole process.

@@ -6,9 +6,11 @@
 //!   `panic_hook`: what the server needs from the system;
 //! - `metric_table`, `process_metrics`: what `/metrics` shows;
 //! - `migrate`, `import`: copy data into an empty store (`store_location`, `copy`, `reset_codes_file`);
+//! - `backup`: makes backups, on a schedule or when asked; `restore`: a new data folder from one;
 //! - `user`: reset codes for people who forgot their password;
 //! - `bench`, `growth`: benchmarks.
 
+mod backup;
 mod bench;
 mod cli;
 mod clock;
@@ -27,6 +29,7 @@ mod passwords;
 mod process_metrics;
 mod redact_url;
 mod reset_codes_file;
+mod restore;
 mod secrets;
 mod serve;
 mod store_location;

@@ -42,7 +42,7 @@ async fn run(config: &Config, connections_max: usize) -> anyhow::Result<()> {
     // Bind the port first: opening a large store only to find the port taken would waste time.
     let listener =
         TcpListener::bind(address).await.with_context(|| format!("cannot listen on {address}"))?;
-    let ServerParts { gateway, store, redis, two_phase, metrics } =
+    let ServerParts { gateway, store, redis, two_phase, backups, metrics } =
         wiring::build(config, connections_max).await?;
     let address = listener.local_addr()?;
     warn_if_open(address);
@@ -63,6 +63,10 @@ async fn run(config: &Config, connections_max: usize) -> anyhow::Result<()> {
     listen::listen(Arc::clone(&gateway), listener, Entrance::for_clients(&gateway)).await;
     if let Some(two_phase) = two_phase {
         two_phase.stop().await;
+    }
+    if let Some(backups) = backups {
+        // It holds the folder's lock while it copies.
+        backups.stop().await;
     }
     // Closing the store publishes what is still being saved; only then may this node leave the bus.
     let closed = store.close().await;

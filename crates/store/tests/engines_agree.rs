@@ -48,7 +48,7 @@ async fn recount(store: &Arc<dyn Store>) {
             );
             let is_unread =
                 |seq: Seq, sender: &UserId| seq > standing.cursors.read && *sender != who;
-            let seen = seen.await.unwrap();
+            let seen = seen.await.unwrap().messages;
             let unread = seen.iter().filter(|it| is_unread(it.seq, &it.sender)).count();
             assert_eq!(standing.unread(), unread as u64, "{who} in {standing:?}");
             assert!(standing.cursors.read <= standing.visible_max(), "{who} in {standing:?}");

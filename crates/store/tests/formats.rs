@@ -57,18 +57,27 @@ async fn format_2_opens() {
     check("v2", true).await;
 }
 
+#[tokio::test]
+async fn format_3_opens() {
+    check("v3", true).await;
+}
+
 async fn check(version: &str, is_new: bool) {
     let folder = copy_of(version);
     let store: Arc<dyn Store> = Embedded::open(folder.path(), &folder::options()).unwrap();
     // Raised at open, since new records are written from now on: an older program refuses the
     // folder.
     let format = fs::read_to_string(folder.path().join("FORMAT")).unwrap();
-    assert_eq!(format, "nexo store format 2\n");
+    assert_eq!(format, "nexo store format 3\n");
     let (alice, bob) = (UserId::parse("alice").unwrap(), UserId::parse("bob").unwrap());
     let conversation = ConversationId::private(&alice, &bob);
 
     let range = Seq::ZERO..=Seq(u64::MAX);
-    let read = store.messages(&conversation, range, Limit::of(99), Order::Ascending).await.unwrap();
+    let read = store
+        .messages(&conversation, range, Limit::of(99), Order::Ascending)
+        .await
+        .unwrap()
+        .messages;
     assert_eq!(read.len(), 10);
     for (message, n) in read.iter().zip(1..) {
         assert_eq!(message.seq, Seq(n));

@@ -162,7 +162,8 @@ async fn stand_as_in_memory(store: &Arc<dyn Store>, history: &Story) {
         let all = all.clone();
         async move {
             let (limit, order) = (Limit::of(usize::MAX), Order::Ascending);
-            let messages = store.messages(&conversation(), all, limit, order).await.unwrap();
+            let messages =
+                store.messages(&conversation(), all, limit, order).await.unwrap().messages;
             let changes = store.changes(&conversation(), Seq::ZERO, usize::MAX).await.unwrap();
             (messages, changes, store.group_members(&group_id(), None, usize::MAX).await.unwrap())
         }

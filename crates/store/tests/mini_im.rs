@@ -79,7 +79,7 @@ fn user(id: &str) -> UserId {
 
 async fn messages(store: &Arc<dyn Store>, id: &ConversationId) -> Vec<Arc<Message>> {
     let all = Seq::ZERO..=Seq(u64::MAX);
-    store.messages(id, all, Limit::of(999), Order::Ascending).await.unwrap()
+    store.messages(id, all, Limit::of(999), Order::Ascending).await.unwrap().messages
 }
 
 #[tokio::test(flavor = "multi_thread")]

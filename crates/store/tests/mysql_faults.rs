@@ -117,7 +117,7 @@ async fn under_load(
             let all = Seq(1)..=Seq(u64::MAX);
             let found =
                 direct.messages(&conversation, all, Limit::of(usize::MAX), Order::Ascending);
-            for (place, message) in found.await.unwrap().into_iter().enumerate() {
+            for (place, message) in found.await.unwrap().messages.into_iter().enumerate() {
                 assert_eq!(message.seq.0, place as u64 + 1, "dense");
                 assert_eq!(there.insert(message.id, message.seq), None, "stored once");
             }

@@ -106,7 +106,7 @@ async fn sends_through_both_are_dense_and_stored_once() {
     for node in &nodes {
         let all = Seq(1)..=Seq(1000);
         let read = node.messages(&conversation, all, Limit::of(1000), Order::Ascending).await;
-        assert_eq!(read.unwrap().len(), 100);
+        assert_eq!(read.unwrap().messages.len(), 100);
     }
 }
 

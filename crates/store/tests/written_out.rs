@@ -51,7 +51,8 @@ async fn check(store: &Arc<Embedded>, sent: u64) {
         let range = Seq(1)..=Seq(u64::MAX);
         let conversation = draft(peer).conversation;
         let limit = Limit::of(usize::MAX);
-        let found = store.messages(&conversation, range, limit, Order::Ascending).await.unwrap();
+        let found =
+            store.messages(&conversation, range, limit, Order::Ascending).await.unwrap().messages;
         assert_eq!(found.len() as u64, sent / PEERS);
     }
 }

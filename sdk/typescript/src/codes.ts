@@ -92,6 +92,7 @@ export const codes = {
   message_not_found: { numbered: 4001, dotted: 300, http: 404, close: "stays", retry: false, text: "no such message" },
   ack_not_allowed: { numbered: 1004, dotted: 6, http: 403, close: "stays", retry: false, text: "you cannot acknowledge this message" },
   conversation_not_found: { numbered: 4003, dotted: 306, http: 404, close: "stays", retry: false, text: "no such conversation" },
+  damaged: { numbered: 4006, dotted: 11, http: 500, close: "stays", retry: false, text: "this part of the data is damaged and cannot be read" },
   server_busy: { numbered: 1002, dotted: 8, http: 503, close: "stays", retry: true, text: "the server is busy, try again" },
   internal_error: { numbered: 1002, dotted: 3, http: 500, close: "stays", retry: false, text: "internal error" },
 } as const satisfies Record<string, Code>;

@@ -42,6 +42,42 @@ impl Limit {
     }
 }
 
+/// A page of messages. Seqs are dense, so each seq of the range up to the end of the page is either among
+/// the messages or in a damaged range.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MessagePage {
+    pub messages: Vec<Arc<Message>>,
+    /// Seqs whose messages cannot be read any more, in the order of the page. Almost always empty.
+    pub damaged: Vec<RangeInclusive<Seq>>,
+}
+
+impl MessagePage {
+    /// The last seq, in the page's order, that the page covers; `None` if it is empty.
+    pub fn end(&self, order: Order) -> Option<Seq> {
+        let message = self.messages.last().map(|message| message.seq);
+        let damaged = self.damaged.last().map(|range| match order {
+            Order::Ascending => *range.end(),
+            Order::Descending => *range.start(),
+        });
+        match order {
+            Order::Ascending => message.max(damaged),
+            Order::Descending => message.into_iter().chain(damaged).min(),
+        }
+    }
+
+    /// How many seqs it covers.
+    pub fn covered(&self) -> u64 {
+        let damaged = self.damaged.iter().map(|range| range.end().0 - range.start().0 + 1);
+        self.messages.len() as u64 + damaged.sum::<u64>()
+    }
+}
+
+impl From<Vec<Arc<Message>>> for MessagePage {
+    fn from(messages: Vec<Arc<Message>>) -> Self {
+        Self { messages, damaged: Vec::new() }
+    }
+}
+
 /// Reading direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
@@ -74,7 +110,9 @@ pub trait MessageStore: Send + Sync {
     /// The message takes its place in the order when this is *called*, not when the future is
     /// polled, so consecutive calls get increasing seqs. Dropping the future does not undo it.
     /// The first message of a private conversation makes both users members of it.
-    /// An error means "unknown": the same call again gives the one outcome.
+    /// An error means "unknown": the same call again gives the one outcome. If it cannot be read whether
+    /// the message was stored before, or what the next seq is, it is refused as damaged: nothing is ever
+    /// stored twice.
     fn append(&self, permit: Permit, draft: Draft) -> StoreFuture<'static, Appended>;
 
     /// Stores messages of one conversation like as many consecutive calls of
@@ -100,14 +138,15 @@ pub trait MessageStore: Send + Sync {
     fn note_remote_message(&self, _message: &Arc<Message>) {}
 
     /// Returns the messages of a conversation with seqs in the range, in the given order, up to a
-    /// limit. Ranges beyond what exists give what exists; an unknown conversation gives none.
+    /// limit. Ranges beyond what exists give what exists; an unknown conversation gives none. Damaged
+    /// seqs count as messages of the limit, and do not make the call fail.
     fn messages(
         &self,
         conversation: &ConversationId,
         range: RangeInclusive<Seq>,
         limit: Limit,
         order: Order,
-    ) -> StoreFuture<'_, Vec<Arc<Message>>>;
+    ) -> StoreFuture<'_, MessagePage>;
 
     /// Recalls a message in one atomic operation: asks `may` about the message as it is, sets who
     /// recalled it and when, deletes its content for good, and writes the change under the next
@@ -131,7 +170,8 @@ pub trait MessageStore: Send + Sync {
         limit: usize,
     ) -> StoreFuture<'_, Vec<Seq>>;
 
-    /// Returns up to `limit` changes of a conversation after a change seq, oldest first.
+    /// Returns up to `limit` changes of a conversation after a change seq, oldest first. They end before
+    /// the first that is damaged; if that is the very next one, the call fails as damaged.
     fn changes(
         &self,
         conversation: &ConversationId,

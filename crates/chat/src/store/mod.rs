@@ -10,6 +10,11 @@
 //! - [`groups`]: groups, their members and join requests
 //! - [`accounts`]: users, passwords, reset codes, last seen
 //! - [`logins`]: logins and refresh tokens
+//!
+//! Data on a disk can be damaged. An engine that finds a record unreadable answers what needs it with
+//! [`StoreError::Damaged`]; a page of messages goes around it and lists the seqs it left out
+//! ([`MessagePage::damaged`]). It never answers with an older version of the record, or as if there were
+//! none.
 
 pub mod accounts;
 pub mod conversations;
@@ -22,13 +27,15 @@ use std::sync::Arc;
 use crate::Boxed;
 use crate::event::Event;
 use crate::ids::{ConnectionId, Millis, UserId};
-use crate::reason::{BoxError, Error};
+use crate::reason::{BoxError, Error, Reason};
 
 pub use self::accounts::AccountStore;
 pub use self::conversations::{ConversationStore, CursorMove};
 pub use self::groups::{DecideGroup, GroupFactsQuery, GroupOutcome, GroupStore};
 pub use self::logins::{CreatedLogin, LoginStore, RotateRequest, Rotation};
-pub use self::messages::{Appended, Limit, MayRecall, MessageStore, Order, RUN_MAX, RecallFacts};
+pub use self::messages::{
+    Appended, Limit, MayRecall, MessagePage, MessageStore, Order, RUN_MAX, RecallFacts,
+};
 
 /// Why a store could not do its work. Conflicts are results, not errors.
 #[derive(Debug, thiserror::Error)]
@@ -36,15 +43,32 @@ pub enum StoreError {
     /// Not now: nothing was decided, the same call may succeed later.
     #[error("the store is not available: {0}")]
     Unavailable(#[source] BoxError),
-    /// The store found damage or failed to make something durable, and acknowledges nothing more.
+    /// The store failed to make something durable, or cannot decide anything any more, and
+    /// acknowledges nothing more.
     #[error("the store has stopped: {0}")]
     Poisoned(String),
+    /// What this call needs cannot be read from the disk any more. Nothing changed, the same call fails
+    /// again, and everything else goes on. The text says where, and never holds content.
+    #[error("a part of the stored data is damaged: {0}")]
+    Damaged(String),
 }
 
 impl From<StoreError> for Error {
     fn from(error: StoreError) -> Self {
-        Self::Unavailable(Box::new(error))
+        match error {
+            StoreError::Damaged(_) => Self::Refused(Reason::Damaged),
+            error => Self::Unavailable(Box::new(error)),
+        }
     }
+}
+
+/// Places of the stored data that are known to be damaged, for the operator.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct KnownDamage {
+    /// How many places are known.
+    pub places: u64,
+    /// A sentence for each of the first few.
+    pub examples: Vec<String>,
 }
 
 /// The user who asks for a change, the time of the request, and the socket it came through.
@@ -82,6 +106,12 @@ pub trait Store:
 
     /// Returns `Ok`, or why the store cannot be relied on.
     fn health(&self) -> Result<(), StoreError>;
+
+    /// Returns what is known to be damaged. A store with damage is healthy: it refuses what it cannot
+    /// read with [`StoreError::Damaged`] and does everything else.
+    fn known_damage(&self) -> KnownDamage {
+        KnownDamage::default()
+    }
 
     /// Makes everything durable and stops. Later writes fail; reads continue to work.
     fn close(&self) -> StoreFuture<'_, ()>;

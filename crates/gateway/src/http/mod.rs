@@ -46,6 +46,7 @@ fn all_paths() -> Paths {
         routes::members::paths,
         routes::joining::paths,
         routes::history::group_paths,
+        routes::admin::paths,
         routes::server::paths,
         socket_path,
         docs_page::paths,

@@ -12,6 +12,7 @@ use axum::response::{IntoResponse, Response};
 use nexo_chat::read::Page;
 use nexo_chat::{Error, Reason};
 use nexo_wire::codes;
+use nexo_wire::http::damaged;
 use nexo_wire::http::envelope::HttpEnvelope;
 use serde::Serialize;
 
@@ -72,8 +73,10 @@ impl RequestContext {
         let response = match result {
             Ok(listed) => {
                 let data: Vec<U> = listed.items.iter().filter_map(encode).collect();
+                let damaged = damaged::ranges(&listed.damaged).into_iter().map(Into::into);
                 let envelope = HttpEnvelope {
                     has_more: Some(listed.has_more),
+                    damaged: damaged.collect(),
                     ..HttpEnvelope::ok(data, self.request_id)
                 };
                 no_store(Json(envelope).into_response())

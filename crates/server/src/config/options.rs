@@ -3,13 +3,14 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use nexo_backup::{Keep, S3Options};
 use nexo_bus::RedisBusOptions;
 use nexo_chat::rules::{DeliveryStrategy, GroupRules, RegistrationPolicy, Rules, SessionPolicy};
 use nexo_gateway::IpNetwork;
 use nexo_redis_link::{NodeId, RedisOptions};
 use nexo_store::MySqlOptions;
 
-use super::{ClusterSettings, Config, MySqlSettings, TwoPhaseSettings};
+use super::{BackupSettings, ClusterSettings, Config, MySqlSettings, TwoPhaseSettings};
 use crate::descriptors;
 use crate::process_metrics::VERSION;
 
@@ -116,6 +117,21 @@ impl Config {
             table_files_max: descriptors::table_files(descriptors::limit()),
             ..nexo_store::Options::default()
         }
+    }
+}
+
+impl BackupSettings {
+    pub(crate) fn s3_options(&self) -> S3Options {
+        S3Options {
+            endpoint: self.s3_endpoint.clone(),
+            region: self.s3_region.clone(),
+            access_key_id: self.s3_access_key_id.clone(),
+            secret_access_key: self.s3_secret_access_key.clone(),
+        }
+    }
+
+    pub(crate) fn keep(&self) -> Keep {
+        Keep { last: self.keep_last, days: self.keep_days }
     }
 }
 

@@ -150,6 +150,23 @@ pub(crate) struct TwoPhaseSettings {
     pub(crate) preview_seconds: u64,
 }
 
+/// Backups of the embedded store.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct BackupSettings {
+    pub(crate) target: String,
+    pub(crate) every_seconds: u64,
+    pub(crate) archive_log_seconds: u64,
+    pub(crate) keep_last: usize,
+    pub(crate) keep_days: u64,
+    pub(crate) mib_per_second: u64,
+    pub(crate) with_secrets: bool,
+    pub(crate) s3_endpoint: String,
+    pub(crate) s3_region: String,
+    pub(crate) s3_access_key_id: String,
+    pub(crate) s3_secret_access_key: String,
+}
+
 /// Access to `/metrics`.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]

@@ -57,5 +57,8 @@ fn advice(error: &StoreError) -> String {
             format!("{error}. Look at the address, and whether the database answers")
         }
         StoreError::Poisoned(_) => error.to_string(),
+        StoreError::Damaged(_) => {
+            format!("{error}. `nexo doctor` tells what is damaged and can copy the rest")
+        }
     }
 }

@@ -45,7 +45,8 @@ pub(super) async fn survives_reopen(opener: Arc<dyn Opener>) {
     let read = store
         .messages(&pair("alice", "bob"), all(), Limit::of(99), Order::Ascending)
         .await
-        .unwrap();
+        .unwrap()
+        .messages;
     assert_eq!(read, sent);
     for message in sent {
         assert_eq!(store.message(message.id).await.unwrap(), Some(message));
@@ -62,7 +63,8 @@ pub(super) async fn survives_crash(opener: Arc<dyn Opener>) {
     let read = found
         .messages(&pair("alice", "bob"), all(), Limit::of(99), Order::Ascending)
         .await
-        .unwrap();
+        .unwrap()
+        .messages;
     assert_eq!(read, sent);
 }
 

@@ -95,7 +95,11 @@ pub(super) async fn dissolved(opener: Arc<dyn Opener>) {
     assert!(store.group_members(&group_id("g"), None, 9).await.unwrap().is_empty());
     assert_eq!(store.group_member(&group_id("g"), &user("max")).await.unwrap(), None);
     let conversation = group_id("g").conversation();
-    let kept = store.messages(&conversation, all(), Limit::of(9), Order::Ascending).await.unwrap();
+    let kept = store
+        .messages(&conversation, all(), Limit::of(9), Order::Ascending)
+        .await
+        .unwrap()
+        .messages;
     assert_eq!(kept.len(), 3, "what was said stays");
     let id = group_id("g");
     assert!(store.group(&id).await.unwrap().unwrap().ended.is_some(), "the id stays taken");

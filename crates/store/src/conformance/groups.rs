@@ -237,7 +237,11 @@ pub(super) async fn may_speak(opener: Arc<dyn Opener>) {
     done(&store, "olga", "g", GroupAction::Dissolve).await;
     check("olga", "g", "9", Reason::GroupDissolved).await;
     let conversation = group_id("g").conversation();
-    let read = store.messages(&conversation, all(), Limit::of(9), Order::Ascending).await.unwrap();
+    let read = store
+        .messages(&conversation, all(), Limit::of(9), Order::Ascending)
+        .await
+        .unwrap()
+        .messages;
     assert_eq!(seqs(&read), [1, 2], "a refused send takes no place");
 }
 

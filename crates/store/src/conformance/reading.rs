@@ -16,8 +16,11 @@ async fn check(
     expect: &[u64],
 ) {
     let seq_range = Seq(*range.start())..=Seq(*range.end());
-    let read =
-        store.messages(&pair("alice", "bob"), seq_range, Limit::of(limit), order).await.unwrap();
+    let read = store
+        .messages(&pair("alice", "bob"), seq_range, Limit::of(limit), order)
+        .await
+        .unwrap()
+        .messages;
     assert_eq!(seqs(&read), expect, "{range:?} limit {limit} {order:?}");
 }
 
@@ -59,7 +62,12 @@ pub(super) async fn beyond(opener: Arc<dyn Opener>) {
     check(&store, 3..=1, 9, Order::Ascending, &[]).await;
     let unknown = pair("alice", "zoe");
     assert!(
-        store.messages(&unknown, all(), Limit::of(9), Order::Ascending).await.unwrap().is_empty()
+        store
+            .messages(&unknown, all(), Limit::of(9), Order::Ascending)
+            .await
+            .unwrap()
+            .messages
+            .is_empty()
     );
 }
 
@@ -75,7 +83,7 @@ pub(super) async fn neighbours(opener: Arc<dyn Opener>) {
     for id in ["sg_1", "sg_1.", "sg_11", "sg_1-"] {
         let id = ConversationId::parse(id).unwrap();
         for order in [Order::Ascending, Order::Descending] {
-            let read = store.messages(&id, all(), Limit::of(99), order).await.unwrap();
+            let read = store.messages(&id, all(), Limit::of(99), order).await.unwrap().messages;
             assert_eq!(read.len(), 3, "{id}");
             assert!(read.iter().all(|message| message.conversation == id), "{id}");
         }
@@ -91,7 +99,8 @@ pub(super) async fn many(opener: Arc<dyn Opener>) {
     let read = store
         .messages(&pair("alice", "bob"), all(), Limit::of(1000), Order::Ascending)
         .await
-        .unwrap();
+        .unwrap()
+        .messages;
     assert_eq!(read, sent);
     for message in sent {
         assert_eq!(store.message(message.id).await.unwrap(), Some(message));

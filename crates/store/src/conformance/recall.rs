@@ -35,8 +35,11 @@ pub(super) async fn content_is_gone(opener: Arc<dyn Opener>) {
     check_recalled(&recall(&store, gone.id).await.unwrap(), &gone);
     check_recalled(&store.message(gone.id).await.unwrap().unwrap(), &gone);
     let all = Seq(0)..=Seq(9);
-    let read =
-        store.messages(&pair("alice", "bob"), all, Limit::of(9), Order::Ascending).await.unwrap();
+    let read = store
+        .messages(&pair("alice", "bob"), all, Limit::of(9), Order::Ascending)
+        .await
+        .unwrap()
+        .messages;
     assert_eq!(read[0], kept);
     check_recalled(&read[1], &gone);
     // A retry of the send finds the recalled one; the id stays taken.

@@ -21,7 +21,8 @@ pub(super) async fn seqs_are_dense(opener: Arc<dyn Opener>) {
     let read = store
         .messages(&pair("alice", "bob"), all(), Limit::of(100), Order::Ascending)
         .await
-        .unwrap();
+        .unwrap()
+        .messages;
     assert!(invariants::is_dense(read.iter().map(|message| message.seq)));
 }
 
@@ -46,8 +47,11 @@ pub(super) async fn is_what_was_sent(opener: Arc<dyn Opener>) {
     assert_eq!(message.conversation, sent.conversation);
     assert_eq!(message.sent_at, sent.sent_at);
     assert_eq!(message.content, sent.content);
-    let read =
-        store.messages(&sent.conversation, all(), Limit::of(9), Order::Ascending).await.unwrap();
+    let read = store
+        .messages(&sent.conversation, all(), Limit::of(9), Order::Ascending)
+        .await
+        .unwrap()
+        .messages;
     assert_eq!(read, [message]);
 }
 
@@ -74,8 +78,11 @@ pub(super) async fn conflict_changes_nothing(opener: Arc<dyn Opener>) {
     let first = send(&store, "alice", "bob", "one").await;
     let other = draft("alice", "bob", "one", "something else");
     assert_eq!(append(&store, other).await.unwrap(), Appended::Conflict);
-    let read =
-        store.messages(&pair("alice", "bob"), all(), Limit::of(9), Order::Ascending).await.unwrap();
+    let read = store
+        .messages(&pair("alice", "bob"), all(), Limit::of(9), Order::Ascending)
+        .await
+        .unwrap()
+        .messages;
     assert_eq!(read, [Arc::clone(&first)]);
     assert_eq!(store.message(first.id).await.unwrap(), Some(first));
 }
@@ -107,8 +114,11 @@ pub(super) async fn no_holes_after_conflict(opener: Arc<dyn Opener>) {
         });
     }
     assert_eq!(kinds, "scsdcss");
-    let read =
-        store.messages(&pair("alice", "bob"), all(), Limit::of(9), Order::Ascending).await.unwrap();
+    let read = store
+        .messages(&pair("alice", "bob"), all(), Limit::of(9), Order::Ascending)
+        .await
+        .unwrap()
+        .messages;
     assert_eq!(seqs(&read), [1, 2, 3, 4]);
 }
 
@@ -142,7 +152,8 @@ pub(super) async fn parallel_sends_are_dense(opener: Arc<dyn Opener>) {
     let read = store
         .messages(&pair("alice", "bob"), all(), Limit::of(999), Order::Ascending)
         .await
-        .unwrap();
+        .unwrap()
+        .messages;
     assert_eq!(read.len(), 200);
     assert!(invariants::is_dense(read.iter().map(|message| message.seq)));
 }
@@ -167,8 +178,11 @@ pub(super) async fn parallel_sends_of_one_client_id(opener: Arc<dyn Opener>) {
         }
     }
     assert_eq!(stored, 1);
-    let read =
-        store.messages(&pair("alice", "bob"), all(), Limit::of(9), Order::Ascending).await.unwrap();
+    let read = store
+        .messages(&pair("alice", "bob"), all(), Limit::of(9), Order::Ascending)
+        .await
+        .unwrap()
+        .messages;
     assert_eq!(read.len(), 1);
 }
 

@@ -163,11 +163,13 @@ fn set_password(
     user.password_hash = hash;
     user.session_version += 1;
     let (id, version) = (user.id.clone(), user.session_version);
-    put_user(pending, user)?;
-    if pending.get(Keyspace::ResetCodes, &keys::user(&id))?.is_some() {
+    let has_code = pending.get(Keyspace::ResetCodes, &keys::user(&id))?.is_some();
+    // First: it reads all logins before it adds anything.
+    logins::end_logins(pending, &id, &|_| true)?;
+    if has_code {
         pending.delete(Keyspace::ResetCodes, keys::user(&id));
     }
-    logins::end_logins(pending, &id, &|_| true)?;
+    put_user(pending, user)?;
     Ok(version)
 }
 

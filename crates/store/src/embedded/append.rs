@@ -18,6 +18,24 @@ use super::{change_group, conversations, keys, messages};
 use crate::member_key::OwnSend;
 use crate::prepared::Prepared;
 
+/// Reads what an append would read. An append that is one of a run must not fail after the one before it
+/// was decided.
+pub(crate) fn check_readable(
+    pending: &mut Pending<'_>,
+    prepared: &Prepared,
+) -> Result<(), EngineFault> {
+    let Prepared { draft, id, .. } = prepared;
+    if !pending.effects().messages.contains_key(id) {
+        messages::find_message(pending.core, *id)?;
+    }
+    let head = pending.head(&draft.conversation)?;
+    if !draft.marks_read {
+        let member_key = (draft.sender.clone(), draft.conversation.clone());
+        conversations::sent_without_read_up_to(pending.core, &member_key, head.seq.next())?;
+    }
+    Ok(())
+}
+
 /// Decides an append and adds its records to the batch.
 pub(crate) fn append(
     pending: &mut Pending<'_>,
@@ -51,8 +69,9 @@ pub(crate) fn append(
     let seq = head.seq.next();
     let Draft { origin, marks_read, .. } = draft;
     let message = Arc::new(draft.into_message(id, seq));
-    join_pair(pending, &message)?;
+    // First: it reads, and nothing may be added before the last read.
     write_marks(pending, &message, marks_read)?;
+    join_pair(pending, &message)?;
     write(pending, &message, fingerprint)?;
     let effects = pending.effects();
     effects.heads.insert(

@@ -57,6 +57,10 @@ impl Batch {
         self.0.is_empty()
     }
 
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+
     pub(crate) fn into_writes(self) -> impl Iterator<Item = Write> {
         self.0.into_iter()
     }

@@ -44,6 +44,9 @@ pub(crate) fn change_group(
         changes,
     } = decision;
     let conversation = id.conversation();
+    for (user, _) in &left {
+        window_of(pending, user, &conversation)?; // read before anything is added
+    }
     let group = put(pending, facts.group.as_ref(), group)?;
     let mut joined_users = Vec::with_capacity(joined.len());
     let progress = Progress::joined(facts.head);
@@ -207,13 +210,21 @@ fn close_window(
     edge: WindowEnd,
 ) -> Result<(), EngineFault> {
     let key = keys::member(user, conversation);
-    let Some(bytes) = pending.get(Keyspace::Members, &key)? else {
-        return Err(record::impossible(Keyspace::GroupMembers, "a member without a window"));
-    };
-    let window = Window::from(record::decode::<WindowRecord>(Keyspace::Members, &key, &bytes)?);
-    let window = window.until(Some(edge));
+    let window = window_of(pending, user, conversation)?.until(Some(edge));
     pending.set(Keyspace::Members, key, &WindowRecord::from(window))?;
     let member_key = (user.clone(), conversation.clone());
     pending.effects().members.push((member_key, MemberChange::Left(window)));
     Ok(())
+}
+
+fn window_of(
+    pending: &Pending<'_>,
+    user: &UserId,
+    conversation: &ConversationId,
+) -> Result<Window, EngineFault> {
+    let key = keys::member(user, conversation);
+    let Some(bytes) = pending.get(Keyspace::Members, &key)? else {
+        return Err(record::impossible(Keyspace::GroupMembers, "a member without a window"));
+    };
+    Ok(Window::from(record::decode::<WindowRecord>(Keyspace::Members, &key, &bytes)?))
 }

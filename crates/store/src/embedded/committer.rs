@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use nexo_chat::event::Event;
 
 use super::core::Core;
+use super::fail_points::{FailPoint, reach};
 use super::log::Log;
 use super::maintenance::SealedMemtables;
 use super::members::MemberChange;
@@ -209,13 +210,15 @@ impl Committer {
             self.close_windows(&effects)?;
             self.core.engine.apply(std::mem::take(&mut effects.batch));
             self.publish(effects)?;
+            reach(FailPoint::BatchPublished);
         }
         Ok(events)
     }
 
     fn sync(&mut self) -> Result<(), EngineFault> {
-        self.log.sync()?;
+        self.log.sync().inspect_err(|fault| self.core.mark_dirty(fault))?;
         let recorded = self.core.witness.set_acknowledged(self.log.newest());
+        reach(FailPoint::EntryWitnessed);
         recorded.map_err(|error| EngineFault::new(format!("cannot write the witness: {error}")))
     }
 
@@ -224,7 +227,9 @@ impl Committer {
     fn close_windows(&self, effects: &BatchEffects) -> Result<(), EngineFault> {
         for (member_key, change) in &effects.members {
             if let MemberChange::Left(window) = change {
-                self.core.members.close_window(&self.core.engine, member_key, *window)?;
+                let closed = self.core.members.close_window(&self.core.engine, member_key, *window);
+                // A member that cannot be read is not cached, so nobody sees the open window.
+                closed.or_else(|fault| self.core.pass_damage(fault))?;
             }
         }
         Ok(())
@@ -256,7 +261,9 @@ impl Committer {
             core.members.publish(&member_key, changes);
         }
         for sent in effects.own_sends {
-            core.members.apply_own_send(&core.engine, &sent)?;
+            let applied = core.members.apply_own_send(&core.engine, &sent);
+            // Cursors that cannot be read have no place to move from.
+            applied.or_else(|fault| core.pass_damage(fault))?;
         }
         Ok(())
     }
@@ -269,7 +276,9 @@ impl Committer {
         self.write_all_cursors()?;
         let segment = self.log.roll()?;
         let bytes = self.core.engine.memtable_bytes();
+        self.core.sealed_up_to.store(self.log.newest(), Ordering::SeqCst);
         self.core.engine.seal();
+        reach(FailPoint::MemtablesSealed);
         self.core.sealed.fetch_add(1, Ordering::SeqCst);
         self.seal_after = Instant::now();
         let sealed = self.sealed.send(SealedMemtables { up_to: self.log.newest(), segment, bytes });

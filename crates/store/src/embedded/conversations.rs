@@ -44,7 +44,8 @@ impl ConversationStore for Embedded {
     ) -> StoreFuture<'_, Option<CursorMove>> {
         let member_key = (user.clone(), conversation.clone());
         self.read_now(|core| {
-            core.members.advance_cursor(&core.engine, &core.heads, &member_key, kind, seq)
+            let head = core.heads.get_readable(core, &member_key.1)?.head.seq;
+            core.members.advance_cursor(&core.engine, head, &member_key, kind, seq)
         })
     }
 
@@ -97,7 +98,7 @@ fn try_read_standing(
         None => None,
     };
     let ended = group.and_then(|group| group.ended);
-    let head = core.heads.get(&core.engine, &member_key.1)?;
+    let head = core.heads.get_readable(core, &member_key.1)?.head;
     // A member that was just loaded from disk may be ahead of the cached head; where a cursor is,
     // there is a message.
     let Cursors { delivered, read } = member.progress.cursors;
@@ -119,20 +120,34 @@ fn try_read_standing(
     Ok(Some((standing, member.window)))
 }
 
-/// Reads a page of a user's standings.
+/// Reads a page of a user's standings. One that cannot be read is left out, so that one damaged group does
+/// not take all conversations from its members; asked for itself, it is refused as damaged.
 pub(crate) fn read_standings(
     core: &Core,
     user: &UserId,
     after: Option<&ConversationId>,
     limit: usize,
 ) -> Result<Vec<Standing>, EngineFault> {
-    let range = keys::members_of(user, after);
-    let found = core.engine.scan(Keyspace::Members, range, limit, Order::Ascending, usize::MAX)?;
-    let mut standings = Vec::with_capacity(found.len());
-    for (key, _) in found {
-        let conversation = keys::conversation_of(&key, user)
-            .ok_or_else(|| record::impossible(Keyspace::Members, "no conversation"))?;
-        standings.extend(read_standing(core, &(user.clone(), conversation))?);
+    let mut standings = Vec::new();
+    let mut after = after.cloned();
+    // A page that is not full is the last, so what was left out is made up for.
+    while standings.len() < limit {
+        let (range, wanted) = (keys::members_of(user, after.as_ref()), limit - standings.len());
+        let found =
+            core.engine.scan(Keyspace::Members, range, wanted, Order::Ascending, usize::MAX)?;
+        let is_last = found.len() < wanted;
+        for (key, _) in found {
+            let conversation = keys::conversation_of(&key, user)
+                .ok_or_else(|| record::impossible(Keyspace::Members, "no conversation"))?;
+            after = Some(conversation.clone());
+            match read_standing(core, &(user.clone(), conversation)) {
+                Ok(standing) => standings.extend(standing),
+                Err(fault) => core.pass_damage(fault)?,
+            }
+        }
+        if is_last {
+            break;
+        }
     }
     Ok(standings)
 }
@@ -167,19 +182,20 @@ fn update_settings(
     change: SettingsChange,
 ) -> Result<Option<Settings>, EngineFault> {
     let key = keys::member(&member_key.0, &member_key.1);
-    if pending.get(Keyspace::Members, &key)?.is_none() {
-        if !is_private_member(&member_key) {
-            return Ok(None);
-        }
-        // Before the first message, which writes the same record again and leaves the settings.
-        pending.set(Keyspace::Members, key.clone(), &WindowRecord::from(Window::ALL))?;
-    }
+    let is_known = pending.get(Keyspace::Members, &key)?.is_some();
     let before = match pending.get(Keyspace::Settings, &key)? {
         Some(bytes) => {
             record::decode::<SettingsRecord<'_>>(Keyspace::Settings, &key, &bytes)?.settings()?
         }
         None => Settings::default(),
     };
+    if !is_known {
+        if !is_private_member(&member_key) {
+            return Ok(None);
+        }
+        // Before the first message, which writes the same record again and leaves the settings.
+        pending.set(Keyspace::Members, key.clone(), &WindowRecord::from(Window::ALL))?;
+    }
     let settings = before.with(change);
     pending.set(Keyspace::Settings, key, &SettingsRecord::from(&settings))?;
     let (user, conversation) = member_key.clone();

@@ -5,12 +5,12 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
+use std::ops::Bound;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use lsm_tree::compaction::Leveled;
 use lsm_tree::config::{
     BloomConstructionPolicy, CompressionPolicy, FilterPolicy, FilterPolicyEntry,
 };
@@ -21,21 +21,24 @@ use lsm_tree::{
 use nexo_chat::store::Order;
 
 use super::batch::{Batch, Write};
+use super::compaction::Compaction;
 use super::keys::{KeyRange, Keyspace};
 use super::options::Options;
-use super::poison::EngineFault;
+use super::poison::{EngineFault, is_out_of_resources};
+use super::quarantine::Quarantine;
+use super::tables::{self, TREE_FILE};
 use super::unflushed_ids::UnflushedIds;
 
 /// Bytes as the trees return them.
 pub(crate) type Slice = lsm_tree::Slice;
 
-/// The file that every tree has; without it the library would silently create a new tree.
-const TREE_FILE: &str = "current";
-/// The size of a table file, about. Readers and writers of a tree wait while compaction installs
-/// its last file, so files are small.
-const TABLE_BYTES_MAX: u64 = 32 << 20;
 /// Sorted runs in level 0 that may wait for compaction; beyond it, nothing is flushed.
 const L0_RUNS_MAX: usize = 24;
+/// The list of a tree's files has room for 255 runs. A tree that damage keeps from being compacted
+/// must stop before.
+const RUNS_MAX: usize = 240;
+/// Damaged blocks that a search for the last readable record passes.
+const BLOCKS_PASSED_MAX: usize = 64;
 
 pub(crate) struct Engine {
     trees: Vec<AnyTree>,
@@ -48,6 +51,8 @@ pub(crate) struct Engine {
     scans: Mutex<BTreeMap<SeqNo, usize>>,
     /// Bytes in the memtables since the last [`Engine::seal`].
     memtable_bytes: AtomicU64,
+    compaction: Compaction,
+    pub(crate) quarantine: Quarantine,
 }
 
 impl Engine {
@@ -68,6 +73,14 @@ impl Engine {
                 )));
             }
         }
+        for keyspace in Keyspace::ALL {
+            let tree = folder.join(keyspace.name());
+            if tree.join(TREE_FILE).exists() {
+                tables::check_list(&tree).map_err(|error| {
+                    EngineFault::new(format!("the keyspace {}: {error}", keyspace.name()))
+                })?;
+            }
+        }
         let numbers = SequenceNumberCounter::default();
         let trees = open_trees(folder, options, &numbers)?;
         let newest = trees.iter().filter_map(AbstractTree::get_highest_persisted_seqno).max();
@@ -80,10 +93,12 @@ impl Engine {
             visible: AtomicU64::new(next),
             scans: Mutex::default(),
             memtable_bytes: AtomicU64::new(0),
+            compaction: Compaction::new(Keyspace::ALL.len()),
+            quarantine: Quarantine::default(),
         })
     }
 
-    fn tree(&self, keyspace: Keyspace) -> &AnyTree {
+    pub(crate) fn tree(&self, keyspace: Keyspace) -> &AnyTree {
         &self.trees[keyspace as usize]
     }
 
@@ -93,7 +108,43 @@ impl Engine {
         {
             return Ok(Some(record));
         }
-        catch_panics("read", || self.tree(keyspace).get(key, SeqNo::MAX))
+        let tree = self.tree(keyspace);
+        if let Ok(found) = catch_unwind(AssertUnwindSafe(|| tree.get(key, SeqNo::MAX)))
+            && let Ok(found) = found
+        {
+            return Ok(found);
+        }
+        // It failed. A damaged filter is no reason: a range is read without the filters.
+        let range = (Bound::Included(key.to_vec()), Bound::Included(key.to_vec()));
+        self.read(keyspace, &range, || {
+            let found = tree.range(range.clone(), SeqNo::MAX, None).next();
+            found.map(|it| it.into_inner().map(|(_, value)| value)).transpose()
+        })
+    }
+
+    /// Runs a read of a tree. A failure is damage of the tables that cannot be read in the range,
+    /// unless the system had no room, or the tree itself broke down.
+    fn read<T>(
+        &self,
+        keyspace: Keyspace,
+        range: &KeyRange,
+        read: impl FnOnce() -> lsm_tree::Result<T>,
+    ) -> Result<T, EngineFault> {
+        let tree = self.tree(keyspace);
+        match catch_unwind(AssertUnwindSafe(read)) {
+            Ok(Ok(found)) => return Ok(found),
+            Ok(Err(lsm_tree::Error::Io(error))) if is_out_of_resources(&error) => {
+                return Err(EngineFault::io("cannot read", &error));
+            }
+            Ok(Err(_)) => {}
+            // The trees panic on some kinds of damage. One that does so with its lock in hand
+            // answers nothing any more.
+            Err(_) => drop(catch_panics("read", || Ok(tree.table_count()))?),
+        }
+        let tables = catch_unwind(AssertUnwindSafe(|| tables::unreadable(tree, range)));
+        let tables = tables.unwrap_or_default().join(", ");
+        let place = if tables.is_empty() { keyspace.name() } else { &tables };
+        Err(EngineFault::damage(format!("{place} cannot be read")))
     }
 
     /// Returns up to `limit` pairs of a range, in the given order, until their values exceed
@@ -107,8 +158,8 @@ impl Engine {
         bytes: usize,
     ) -> Result<Vec<(Slice, Slice)>, EngineFault> {
         let scan = ScanGuard::begin(self);
-        catch_panics("scan", || {
-            let found = self.tree(keyspace).range(range, scan.below, None);
+        self.read(keyspace, &range, || {
+            let found = self.tree(keyspace).range(range.clone(), scan.below, None);
             match order {
                 Order::Ascending => collect(found, limit, bytes),
                 Order::Descending => collect(found.rev(), limit, bytes),
@@ -123,6 +174,17 @@ impl Engine {
         range: KeyRange,
     ) -> Result<Option<(Slice, Slice)>, EngineFault> {
         Ok(self.scan(keyspace, range, 1, Order::Descending, 0)?.pop())
+    }
+
+    /// Returns the greatest key of a range that can be read, or one near it: a key next to a damaged
+    /// block may be passed over. `None` if there is none near the end of the range.
+    pub(crate) fn last_readable_key(&self, keyspace: Keyspace, range: KeyRange) -> Option<Slice> {
+        let scan = ScanGuard::begin(self);
+        let search = || {
+            let found = self.tree(keyspace).range(range, scan.below, None);
+            found.rev().take(BLOCKS_PASSED_MAX).find_map(|read| read.key().ok())
+        };
+        catch_unwind(AssertUnwindSafe(search)).ok().flatten()
     }
 
     /// Inserts a batch into the memtables. Only one thread may call this.
@@ -165,6 +227,11 @@ impl Engine {
 
     /// Writes all sealed memtables to files, durably.
     pub(crate) fn flush(&self) -> Result<(), EngineFault> {
+        if self.trees.iter().any(|tree| tree.l0_run_count() >= RUNS_MAX) {
+            return Err(EngineFault::new(
+                "damage kept files from being merged until there were too many: salvage the folder",
+            ));
+        }
         for tree in &self.trees {
             if tree.sealed_memtable_count() > 0 {
                 let old = self.oldest_visible();
@@ -186,20 +253,16 @@ impl Engine {
 
     /// Compacts until there is nothing to gain; `is_stopping` may end it between two compactions.
     pub(crate) fn compact(&self, is_stopping: impl Fn() -> bool) -> Result<(), EngineFault> {
-        let strategy = Arc::new(Leveled::default().with_table_target_size(TABLE_BYTES_MAX));
         let mut has_merged = true;
         while has_merged {
             has_merged = false;
             // One compaction per tree in turn, so that no tree waits for all of another's.
-            for tree in &self.trees {
+            for (index, tree) in self.trees.iter().enumerate() {
                 if is_stopping() {
                     return Ok(());
                 }
-                let before = tree.current_version().id();
-                catch_panics("merge", || {
-                    tree.compact(Arc::clone(&strategy) as _, self.oldest_visible())
-                })?;
-                has_merged |= tree.current_version().id() != before;
+                let note = |fault: &EngineFault| self.quarantine.note(fault);
+                has_merged |= self.compaction.step(index, tree, self.oldest_visible(), note)?;
             }
         }
         Ok(())
@@ -221,9 +284,12 @@ impl Engine {
         self.apply(Batch::default());
     }
 
-    /// Whether compaction is so far behind that nothing more should be flushed.
+    /// Whether compaction is so far behind that nothing more should be flushed. A tree with damage
+    /// does not catch up, so it is not waited for.
     pub(crate) fn has_compaction_backlog(&self) -> bool {
-        self.trees.iter().any(|tree| tree.l0_run_count() >= L0_RUNS_MAX)
+        let is_behind = |tree: &AnyTree| tree.l0_run_count() >= L0_RUNS_MAX;
+        let mut trees = self.trees.iter().enumerate();
+        trees.any(|(index, tree)| is_behind(tree) && !self.compaction.is_limited(index))
     }
 
     /// Overwritten values below this number are visible to no scan.
@@ -313,8 +379,16 @@ fn collect(
     Ok(pairs)
 }
 
+/// Whether an error of the trees can be damage of what was read.
+pub(crate) fn is_damage(error: &lsm_tree::Error) -> bool {
+    match error {
+        lsm_tree::Error::Io(error) => !is_out_of_resources(error),
+        _ => true,
+    }
+}
+
 /// Turns a panic into a fault: the trees panic on some kinds of damage.
-fn catch_panics<T>(
+pub(crate) fn catch_panics<T>(
     what: &str,
     act: impl FnOnce() -> lsm_tree::Result<T>,
 ) -> Result<T, EngineFault> {

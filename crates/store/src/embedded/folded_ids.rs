@@ -44,9 +44,11 @@ pub(crate) fn put(pending: &mut Pending<'_>, id: &UserId) -> Result<(), EngineFa
 impl Embedded {
     /// Builds the index unless it was built completely before. No other write may run meanwhile.
     pub(super) fn index_folded_ids_once(&self) -> Result<(), EngineFault> {
-        match self.core.engine.get(Keyspace::FoldedIds, &ALL_IDS_FOLDED)? {
-            Some(_) => Ok(()),
-            None => self.index_folded_ids(),
+        match self.core.engine.get(Keyspace::FoldedIds, &ALL_IDS_FOLDED) {
+            Ok(Some(_)) => Ok(()),
+            Ok(None) => self.index_folded_ids(),
+            // Something is indexed, else nothing could be damaged.
+            Err(fault) => self.core.pass_damage(fault),
         }
     }
 

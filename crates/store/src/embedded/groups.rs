@@ -159,7 +159,8 @@ pub(crate) fn share_conversation(
     let mut known = Vec::with_capacity(others.len());
     for other in others {
         let private = ConversationId::private(user, other);
-        let mut is_known = user == other || core.heads.get(&core.engine, &private)?.seq > Seq::ZERO;
+        let mut is_known =
+            user == other || core.heads.get_readable(core, &private)?.head.seq > Seq::ZERO;
         for group in &mine {
             if is_known {
                 break;

@@ -1,5 +1,7 @@
 //! Logins: the record by its id, a list per user, and the refresh hashes it has and had.
 
+use std::collections::HashMap;
+
 use nexo_chat::ids::{LoginId, Millis, UserId};
 use nexo_chat::model::Login;
 use nexo_chat::store::{CreatedLogin, LoginStore, RotateRequest, Rotation, StoreFuture};
@@ -57,13 +59,18 @@ fn create_login(
         return Ok(None);
     }
     let others = of_user(pending, &login.user)?;
+    // Read before anything is added.
+    let mut used = HashMap::new();
+    for old in others.iter().filter(|old| !login_rules::is_live(old, now)) {
+        used.insert(old.id, used_hashes(pending, old)?);
+    }
     login.created_at = login_rules::created_after(login.created_at, others.iter());
     let mut live = Vec::new();
     for old in others {
         if login_rules::is_live(&old, now) {
             live.push(old);
         } else {
-            delete_login(pending, &old)?;
+            delete_login(pending, &old, used.remove(&old.id).unwrap_or_default());
         }
     }
     let ended = login_rules::oldest_beyond(live.iter(), LIVE_LOGINS_MAX - 1);
@@ -88,6 +95,11 @@ fn rotate_refresh_token(
     let id = LoginId(record::decode(Keyspace::RefreshTokens, &old_hash, &bytes)?);
     let mut login = current(pending, id)?;
     let generation = login.generation;
+    let oldest = generation.checked_sub(USED_TOKENS_MAX);
+    let dropped = match oldest {
+        Some(oldest) => used_hash(pending, id, oldest)?, // read before anything is added
+        None => None,
+    };
     let rotated = login_rules::rotate(&mut login, request);
     match rotated {
         Rotation::Unknown | Rotation::Again(_) => return Ok(rotated),
@@ -95,8 +107,8 @@ fn rotate_refresh_token(
         Rotation::Done(_) => {
             pending.set(Keyspace::RefreshTokens, new_hash.to_vec(), &id.0)?;
             pending.set(Keyspace::UsedTokens, keys::used_token(id, generation), &old_hash)?;
-            if let Some(oldest) = generation.checked_sub(USED_TOKENS_MAX) {
-                delete_used_token(pending, id, oldest)?;
+            if let (Some(oldest), Some(hash)) = (oldest, dropped) {
+                delete_used_token(pending, id, oldest, hash);
             }
         }
     }
@@ -146,27 +158,37 @@ fn put(pending: &mut Pending<'_>, login: &Login) -> Result<(), EngineFault> {
     pending.set(Keyspace::Logins, login.id.0.to_vec(), &LoginRecord::from(login))
 }
 
-fn delete_login(pending: &mut Pending<'_>, login: &Login) -> Result<(), EngineFault> {
+fn delete_login(pending: &mut Pending<'_>, login: &Login, used: Vec<(u64, [u8; 32])>) {
     pending.delete(Keyspace::Logins, login.id.0.to_vec());
     pending.delete(Keyspace::UserLogins, keys::user_login(&login.user, login.id));
     pending.delete(Keyspace::RefreshTokens, login.refresh_hash.to_vec());
-    for generation in login.generation.saturating_sub(USED_TOKENS_MAX)..login.generation {
-        delete_used_token(pending, login.id, generation)?;
+    for (generation, hash) in used {
+        delete_used_token(pending, login.id, generation, hash);
     }
-    Ok(())
+}
+
+/// Returns the refresh hashes that a login replaced, with their generations.
+fn used_hashes(pending: &Pending<'_>, login: &Login) -> Result<Vec<(u64, [u8; 32])>, EngineFault> {
+    let mut found = Vec::new();
+    for generation in login.generation.saturating_sub(USED_TOKENS_MAX)..login.generation {
+        let hash = used_hash(pending, login.id, generation)?;
+        found.extend(hash.map(|hash| (generation, hash)));
+    }
+    Ok(found)
+}
+
+fn used_hash(
+    pending: &Pending<'_>,
+    id: LoginId,
+    generation: u64,
+) -> Result<Option<[u8; 32]>, EngineFault> {
+    let key = keys::used_token(id, generation);
+    let Some(bytes) = pending.get(Keyspace::UsedTokens, &key)? else { return Ok(None) };
+    record::decode(Keyspace::UsedTokens, &key, &bytes).map(Some)
 }
 
 /// Deletes a refresh hash that was replaced.
-fn delete_used_token(
-    pending: &mut Pending<'_>,
-    id: LoginId,
-    generation: u64,
-) -> Result<(), EngineFault> {
-    let key = keys::used_token(id, generation);
-    if let Some(bytes) = pending.get(Keyspace::UsedTokens, &key)? {
-        let hash: [u8; 32] = record::decode(Keyspace::UsedTokens, &key, &bytes)?;
-        pending.delete(Keyspace::RefreshTokens, hash.to_vec());
-        pending.delete(Keyspace::UsedTokens, key);
-    }
-    Ok(())
+fn delete_used_token(pending: &mut Pending<'_>, id: LoginId, generation: u64, hash: [u8; 32]) {
+    pending.delete(Keyspace::RefreshTokens, hash.to_vec());
+    pending.delete(Keyspace::UsedTokens, keys::used_token(id, generation));
 }

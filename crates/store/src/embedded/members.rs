@@ -9,7 +9,6 @@ use nexo_chat::store::CursorMove;
 
 use super::batch::Batch;
 use super::engine::Engine;
-use super::heads::Heads;
 use super::keys::{self, Keyspace};
 use super::poison::EngineFault;
 use super::record::{self, CursorRecord, SettingsRecord, WindowRecord};
@@ -85,12 +84,11 @@ impl MemberCache {
     pub(crate) fn advance_cursor(
         &self,
         engine: &Engine,
-        heads: &Heads,
+        head: Seq,
         member_key: &MemberKey,
         kind: CursorKind,
         seq: Seq,
     ) -> Result<Option<CursorMove>, EngineFault> {
-        let head = heads.get(engine, &member_key.1)?.seq;
         self.update(engine, member_key, |member| {
             let before = member.progress.cursors;
             let to = seq.min(member.window.end.map_or(head, |end| end.seq.min(head)));

@@ -8,14 +8,16 @@ use nexo_chat::Reason;
 use nexo_chat::ids::{ConversationId, MessageId, Seq, UserId};
 use nexo_chat::model::{Change, Draft, Message};
 use nexo_chat::policy::send::Permit;
-use nexo_chat::store::{Actor, Appended, Limit, MayRecall, MessageStore, Order, StoreFuture};
+use nexo_chat::store::{
+    Actor, Appended, Limit, MayRecall, MessagePage, MessageStore, Order, StoreFuture,
+};
 
 use super::core::Core;
 use super::keys::Keyspace;
 use super::poison::EngineFault;
 use super::recent_messages::FingerprintedMessage;
 use super::record::{ChangeRecord, IdRecord, MessageRecord};
-use super::{CHANGE_BYTES, Embedded, append, keys, recall, record};
+use super::{CHANGE_BYTES, Embedded, append, keys, message_page, recall, record};
 use crate::member_key::MemberKey;
 use crate::prepared::Prepared;
 
@@ -33,6 +35,9 @@ impl MessageStore for Embedded {
         let run: Vec<Prepared> = drafts.into_iter().map(Prepared::new).collect();
         let bytes = run.iter().map(Prepared::bytes).sum();
         self.submit(bytes, |pending| {
+            for prepared in &run {
+                append::check_readable(pending, prepared)?;
+            }
             run.into_iter().map(|it| append::append(pending, it)).collect()
         })
     }
@@ -47,9 +52,11 @@ impl MessageStore for Embedded {
         range: RangeInclusive<Seq>,
         limit: Limit,
         order: Order,
-    ) -> StoreFuture<'_, Vec<Arc<Message>>> {
+    ) -> StoreFuture<'_, MessagePage> {
         let conversation = conversation.clone();
-        self.read_blocking(move |core| read_messages(core, &conversation, &range, limit, order))
+        self.read_blocking(move |core| {
+            message_page::read(core, &conversation, &range, limit, order)
+        })
     }
 
     fn recall(
@@ -105,53 +112,11 @@ pub(crate) fn find_message(
     Ok(Some((Arc::new(message), location.fingerprint())))
 }
 
-/// Reads a range of a conversation. Everything up to the head must be there, otherwise it is
-/// damage: a hole is never served as if it were the history.
-fn read_messages(
-    core: &Core,
+pub(crate) fn decode(
     conversation: &ConversationId,
-    range: &RangeInclusive<Seq>,
-    limit: Limit,
-    order: Order,
-) -> Result<Vec<Arc<Message>>, EngineFault> {
-    let head = core.heads.get(&core.engine, conversation)?.seq;
-    let (from, to) = (Seq(1).max(*range.start()), head.min(*range.end()));
-    if from > to || limit.count == 0 {
-        return Ok(Vec::new());
-    }
-    let count = usize::try_from(to.0 - from.0 + 1).unwrap_or(usize::MAX).min(limit.count);
-    let keys = keys::messages(conversation, from, to);
-    let found = core.engine.scan(Keyspace::Messages, keys, count, order, limit.bytes)?;
-    let mut messages: Vec<Arc<Message>> = Vec::with_capacity(found.len());
-    let mut left = limit.bytes;
-    for (key, value) in found {
-        let message = decode(conversation, &key, &value)?;
-        if message.weight() > left && !messages.is_empty() {
-            return Ok(messages);
-        }
-        left = left.saturating_sub(message.weight());
-        let offset = messages.len() as u64;
-        let expect = match order {
-            Order::Ascending => from.0 + offset,
-            Order::Descending => to.0 - offset,
-        };
-        if message.seq.0 != expect {
-            return Err(hole(conversation, expect));
-        }
-        messages.push(Arc::new(message));
-    }
-    // A message weighs more than its record, so a scan that stopped at the byte limit leaves none.
-    if messages.len() < count && left > 0 {
-        return Err(hole(conversation, messages.len() as u64));
-    }
-    Ok(messages)
-}
-
-fn hole(conversation: &ConversationId, near: u64) -> EngineFault {
-    record::impossible(Keyspace::Messages, &format!("a hole in {conversation} near {near}"))
-}
-
-fn decode(conversation: &ConversationId, key: &[u8], bytes: &[u8]) -> Result<Message, EngineFault> {
+    key: &[u8],
+    bytes: &[u8],
+) -> Result<Message, EngineFault> {
     let seq = keys::seq_of(key).ok_or_else(|| record::impossible(Keyspace::Messages, "no seq"))?;
     record::decode::<MessageRecord<'_>>(Keyspace::Messages, key, bytes)?.message(conversation, seq)
 }
@@ -192,7 +157,8 @@ fn read_mentions(
     Ok(found.into_iter().take(limit).collect())
 }
 
-/// Reads a page of a conversation's changes. Dense, like its messages: a hole is damage.
+/// Reads a page of a conversation's changes. Dense, like its messages: a hole is damage, and the page
+/// ends before it.
 fn read_changes(
     core: &Core,
     conversation: &ConversationId,
@@ -200,14 +166,56 @@ fn read_changes(
     limit: usize,
 ) -> Result<Vec<Arc<Change>>, EngineFault> {
     let range = keys::changes_after(conversation, after);
-    let found = core.engine.scan(Keyspace::Changes, range, limit, Order::Ascending, usize::MAX)?;
-    let mut changes = Vec::with_capacity(found.len());
-    for ((key, value), expect) in found.into_iter().zip(after.0.saturating_add(1)..) {
-        let seq = keys::seq_of(&key).filter(|seq| seq.0 == expect);
-        let seq =
-            seq.ok_or_else(|| record::impossible(Keyspace::Changes, "a hole in the changes"))?;
-        let record: ChangeRecord<'_> = record::decode(Keyspace::Changes, &key, &value)?;
-        changes.push(Arc::new(record.change(conversation, seq)?));
+    let scanned = core.engine.scan(Keyspace::Changes, range, limit, Order::Ascending, usize::MAX);
+    let scanned = scanned.and_then(|found| {
+        let pairs = found.into_iter().zip(after.0.saturating_add(1)..);
+        let read =
+            pairs.map(|((key, value), expect)| decode_change(conversation, &key, &value, expect));
+        read.collect()
+    });
+    match scanned {
+        Err(fault) if fault.is_damage() => {
+            read_changes_before_damage(core, conversation, after, limit)
+        }
+        scanned => scanned,
+    }
+}
+
+/// Reads changes one by one, up to the first that cannot be read.
+fn read_changes_before_damage(
+    core: &Core,
+    conversation: &ConversationId,
+    after: Seq,
+    limit: usize,
+) -> Result<Vec<Arc<Change>>, EngineFault> {
+    let mut changes = Vec::new();
+    for seq in (after.0.saturating_add(1)..).take(limit) {
+        let key = keys::message(conversation, Seq(seq));
+        let change = match core.engine.get(Keyspace::Changes, &key) {
+            Ok(Some(value)) => decode_change(conversation, &key, &value, seq),
+            Ok(None) => Err(record::impossible(Keyspace::Changes, "a hole in the changes")),
+            Err(fault) => Err(fault),
+        };
+        match change {
+            Ok(change) => changes.push(change),
+            Err(fault) if fault.is_damage() && !changes.is_empty() => {
+                core.pass_damage(fault)?;
+                break;
+            }
+            Err(fault) => return Err(fault),
+        }
     }
     Ok(changes)
+}
+
+fn decode_change(
+    conversation: &ConversationId,
+    key: &[u8],
+    value: &[u8],
+    expect: u64,
+) -> Result<Arc<Change>, EngineFault> {
+    let seq = keys::seq_of(key).filter(|seq| seq.0 == expect);
+    let seq = seq.ok_or_else(|| record::impossible(Keyspace::Changes, "a hole in the changes"))?;
+    let record: ChangeRecord<'_> = record::decode(Keyspace::Changes, key, value)?;
+    Ok(Arc::new(record.change(conversation, seq)?))
 }

@@ -9,16 +9,19 @@
 //! - `options`, `folder`, `witness`, `disk`: the data folder and its lock, free space
 //! - `keys`, `record`: every byte on disk
 //! - `batch`, `segment`, `log`: the commit log and its recovery
-//! - `engine`: the only file that knows the LSM trees; `unflushed_ids`: message ids in no file yet
-//! - `poison`: what is beyond repair
+//! - `engine`, `tree_files`: the only files that know the LSM trees; `unflushed_ids`: message ids in no file yet
+//! - `poison`: what stops the store; `quarantine`: damage that does not; `tables`, `compaction`: the
+//!   trees' files, also when some cannot be read; `fail_points`: steps at which tests kill the process
 //! - `sharded_map`, `record_cache`, `heads`, `members`, `recent_messages`: what is cached in memory
-//! - `messages`, `conversations`, `groups`, `accounts`, `logins`: one file per trait of the contract
+//! - `messages`, `conversations`, `groups`, `accounts`, `logins`: one file per trait of the contract;
+//!   `message_page`: reads around damage
 //! - `pending`: a batch in the making; `append`, `recall`, `change_group`, `folded_ids`: decisions
 //!   that add to it
 //! - `committer`, `announcer`: the two threads that commit and answer; `sweep`: cursors that are
 //!   written behind
 //! - `maintenance`: the two threads that flush and compact the trees
 //! - `item_records`, `export`, `import`: copying everything out of or into a folder
+//! - `log_pins`, `snapshot`, `restore`: what a backup copies from an open store, and puts back
 //! - `core`: the state that threads and readers share; `open`: opening a folder
 
 mod accounts;
@@ -27,11 +30,13 @@ mod append;
 mod batch;
 mod change_group;
 mod committer;
+mod compaction;
 mod conversations;
 mod core;
 mod disk;
 mod engine;
 mod export;
+pub mod fail_points;
 mod folded_ids;
 mod folder;
 mod groups;
@@ -40,23 +45,30 @@ mod import;
 mod item_records;
 mod keys;
 mod log;
+mod log_pins;
 mod logins;
 mod maintenance;
 mod members;
+mod message_page;
 mod messages;
 mod open;
 mod options;
 mod pending;
 mod poison;
+mod quarantine;
 mod recall;
 mod recent_messages;
 mod record;
 mod record_cache;
+mod restore;
 mod segment;
 mod sharded_map;
+mod snapshot;
 mod sweep;
+mod tables;
 #[cfg(test)]
 mod tests;
+mod tree_files;
 mod unflushed_ids;
 mod witness;
 
@@ -66,7 +78,7 @@ use std::sync::mpsc::{SyncSender, TrySendError};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
-use nexo_chat::store::{CommitListener, Store, StoreError, StoreFuture};
+use nexo_chat::store::{CommitListener, KnownDamage, Store, StoreError, StoreFuture};
 use tokio::sync::oneshot;
 
 use self::committer::{CommitRequest, Completion};
@@ -76,7 +88,12 @@ use self::poison::EngineFault;
 
 pub use self::folder::OpenError;
 pub(crate) use self::item_records::encode as encode_item;
-pub use self::options::{FaultKind, Faults, Options};
+pub use self::log_pins::LogPin;
+pub use self::options::{FaultKind, Faults, LogClock, Options};
+pub use self::restore::{FolderToRestore, segment_entries};
+pub use self::snapshot::{
+    FileContent, LogEntryAt, LogSegment, LogSnapshot, Snapshot, SnapshotFile,
+};
 
 /// About how many bytes a change to an account, a login or a member takes.
 const CHANGE_BYTES: usize = 512;
@@ -114,10 +131,23 @@ impl Embedded {
         }
         let (sender, receiver) = oneshot::channel();
         let decide = Box::new(move |pending: &mut Pending<'_>| {
-            let outcome = decide(pending).inspect_err(|fault| {
-                // Set before the sender is dropped, so that the caller who notices can read why.
-                drop(pending.core.poison.set(fault));
-            })?;
+            let mark = pending.mark();
+            let outcome = match decide(pending) {
+                Ok(outcome) => Ok(outcome),
+                // Refused alone: the other writes of the batch go on.
+                Err(fault) if fault.is_damage() && pending.mark() == mark => {
+                    Err(pending.core.refusal(&fault))
+                }
+                Err(fault) if fault.is_damage() => {
+                    let half = format!("a write that met damage was half done: {fault}");
+                    return Err(EngineFault::no_room(half)); // nothing of the batch is written
+                }
+                Err(fault) => {
+                    // Set before the sender is dropped, so that the caller who notices can read why.
+                    drop(pending.core.poison.set(&fault));
+                    return Err(fault);
+                }
+            };
             // The caller may have dropped the future: that undoes nothing.
             Ok(Box::new(move || drop(sender.send(outcome))) as Completion)
         });
@@ -126,7 +156,9 @@ impl Embedded {
         let refused = match self.queue.try_send(CommitRequest::Write(decide, bytes)) {
             Ok(()) => {
                 let core = Arc::clone(core);
-                return Box::pin(async move { receiver.await.map_err(|_| core.unavailable()) });
+                return Box::pin(async move {
+                    receiver.await.unwrap_or_else(|_| Err(core.unavailable()))
+                });
             }
             Err(TrySendError::Full(_)) => queue_full(),
             Err(TrySendError::Disconnected(_)) => core.unavailable(),
@@ -141,7 +173,7 @@ impl Embedded {
         &self,
         read: impl FnOnce(&Core) -> Result<T, EngineFault>,
     ) -> StoreFuture<'static, T> {
-        Box::pin(ready(read(&self.core).map_err(|fault| self.core.poison.set(&fault))))
+        Box::pin(ready(read(&self.core).map_err(|fault| self.core.refusal(&fault))))
     }
 
     /// Runs a read that may take long, on a thread that may block.
@@ -157,7 +189,7 @@ impl Embedded {
                 Err(error) if error.is_panic() => Err(EngineFault::new("a read panicked")),
                 Err(error) => return Err(StoreError::Unavailable(Box::new(error))),
             };
-            outcome.map_err(|fault| core.poison.set(&fault))
+            outcome.map_err(|fault| core.refusal(&fault))
         })
     }
 
@@ -199,6 +231,10 @@ impl Store for Embedded {
     fn health(&self) -> Result<(), StoreError> {
         self.core.poison.check()?;
         self.core.disk.health()
+    }
+
+    fn known_damage(&self) -> KnownDamage {
+        self.core.engine.quarantine.known()
     }
 
     fn close(&self) -> StoreFuture<'_, ()> {

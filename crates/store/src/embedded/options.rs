@@ -1,8 +1,12 @@
 //! Options of the embedded engine.
 
+use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
+
+use nexo_chat::clock::Clock;
+use nexo_chat::ids::Millis;
 
 /// Settings of the embedded engine.
 #[derive(Clone, Debug)]
@@ -20,6 +24,8 @@ pub struct Options {
     pub queue_max: usize,
     /// How often moved cursors are written behind.
     pub cursors_every: Duration,
+    /// Tells the time of each entry of the log, for a restore to a point in time.
+    pub clock: LogClock,
     /// For tests: makes writes fail.
     pub faults: Faults,
 }
@@ -33,8 +39,29 @@ impl Default for Options {
             table_files_max: 512,
             queue_max: 65_536,
             cursors_every: Duration::from_secs(1),
+            clock: LogClock::default(),
             faults: Faults::default(),
         }
+    }
+}
+
+/// The clock of the log. Without one, entries say nothing of their time.
+#[derive(Clone, Default)]
+pub struct LogClock(Option<Arc<dyn Clock>>);
+
+impl LogClock {
+    pub fn new(clock: Arc<dyn Clock>) -> Self {
+        Self(Some(clock))
+    }
+
+    pub(crate) fn now(&self) -> Millis {
+        self.0.as_ref().map_or(Millis(0), |clock| clock.now())
+    }
+}
+
+impl fmt::Debug for LogClock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("LogClock")
     }
 }
 

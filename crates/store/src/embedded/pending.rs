@@ -61,6 +61,26 @@ impl<'a> Pending<'a> {
         &mut self.effects
     }
 
+    /// A number that changes with everything that is added. Decisions read all they need before
+    /// they add anything, so one that meets damage has added nothing.
+    pub(crate) fn mark(&self) -> usize {
+        let BatchEffects {
+            batch,
+            events,
+            messages,
+            heads,
+            own_sends,
+            sent_without_read,
+            members,
+            groups,
+            group_members,
+            users,
+        } = &self.effects;
+        let records = batch.len() + self.changed.len() + events.len() + own_sends.len();
+        let members = members.len() + group_members.len() + groups.len() + users.len();
+        records + members + messages.len() + heads.len() + sent_without_read.len()
+    }
+
     /// Returns the value under a key, as it will be after the batch.
     pub(crate) fn get(
         &self,

@@ -1,5 +1,6 @@
-//! Faults beyond repair while the process runs: damage on disk, or a write of unknown outcome. A
-//! full disk is not one: nothing happened, and the same write may work later.
+//! What can go wrong with the disk: it has no room (passes by itself), a part of the stored data is
+//! damaged (that part is refused, everything else goes on), or nothing can be relied on any more (a
+//! failed sync, a write of unknown outcome, damage to what every decision needs).
 
 use std::io;
 use std::sync::OnceLock;
@@ -12,33 +13,64 @@ use rustix::io::Errno;
 #[error("{what}")]
 pub(crate) struct EngineFault {
     what: String,
-    is_temporary: bool,
+    kind: FaultClass,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum FaultClass {
+    /// It goes away by itself, and nothing was lost.
+    Temporary,
+    /// Stored data cannot be read; what needs it is refused.
+    Damage,
+    /// The store stops.
+    Fatal,
 }
 
 impl EngineFault {
     pub(crate) fn new(what: impl Into<String>) -> Self {
-        Self { what: what.into(), is_temporary: false }
+        Self { what: what.into(), kind: FaultClass::Fatal }
     }
 
     /// Nothing was written, because the disk was full.
     pub(crate) fn no_room(what: impl Into<String>) -> Self {
-        Self { what: what.into(), is_temporary: true }
+        Self { what: what.into(), kind: FaultClass::Temporary }
+    }
+
+    /// A part of the stored data cannot be read. The text names the place, so that the same damage
+    /// has the same text, and never holds content.
+    pub(crate) fn damage(place: impl Into<String>) -> Self {
+        Self { what: place.into(), kind: FaultClass::Damage }
     }
 
     /// The system refused an operation before it had any effect that counts.
     pub(crate) fn io(what: &str, error: &io::Error) -> Self {
-        Self { what: format!("{what}: {error}"), is_temporary: is_out_of_resources(error) }
+        let is_temporary = is_out_of_resources(error);
+        let kind = if is_temporary { FaultClass::Temporary } else { FaultClass::Fatal };
+        Self { what: format!("{what}: {error}"), kind }
     }
 
     /// Whether it goes away by itself, and nothing was lost.
     pub(crate) fn is_temporary(&self) -> bool {
-        self.is_temporary
+        self.kind == FaultClass::Temporary
+    }
+
+    /// Whether only a part of the stored data cannot be read.
+    pub(crate) fn is_damage(&self) -> bool {
+        self.kind == FaultClass::Damage
     }
 }
 
-/// Whether the system only ran out of disk space or file descriptors.
+/// Whether the system only ran out of disk space, file descriptors or memory, or was interrupted.
 pub(crate) fn is_out_of_resources(error: &io::Error) -> bool {
-    let passing = [Errno::NOSPC, Errno::DQUOT, Errno::MFILE, Errno::NFILE];
+    let passing = [
+        Errno::NOSPC,
+        Errno::DQUOT,
+        Errno::MFILE,
+        Errno::NFILE,
+        Errno::NOMEM,
+        Errno::INTR,
+        Errno::AGAIN,
+    ];
     error.raw_os_error().is_some_and(|code| passing.iter().any(|it| it.raw_os_error() == code))
 }
 
@@ -48,17 +80,20 @@ impl From<EngineFault> for String {
     }
 }
 
-/// The first fault, for good: once set, the store acknowledges nothing more.
+/// The first fatal fault, for good: once set, the store acknowledges nothing more.
 #[derive(Default)]
 pub(crate) struct Poison(OnceLock<String>);
 
 impl Poison {
-    /// Stores and logs the first fault, and returns the error for the caller. A temporary fault is
-    /// only returned.
+    /// Returns the error for the caller. The first fatal fault is also stored and logged.
     pub(crate) fn set(&self, fault: &EngineFault) -> StoreError {
-        if fault.is_temporary() {
-            tracing::debug!(target: "nexo::store", %fault, "no room");
-            return StoreError::Unavailable(fault.to_string().into());
+        match fault.kind {
+            FaultClass::Temporary => {
+                tracing::debug!(target: "nexo::store", %fault, "no room");
+                return StoreError::Unavailable(fault.to_string().into());
+            }
+            FaultClass::Damage => return StoreError::Damaged(fault.to_string()),
+            FaultClass::Fatal => {}
         }
         let reason = self.0.get_or_init(|| {
             tracing::error!(target: "nexo::store", %fault, "the store has stopped");

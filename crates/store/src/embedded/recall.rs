@@ -44,6 +44,7 @@ pub(crate) fn recall(
     if message.recalled.is_some() {
         return Ok(Ok(message));
     }
+    pending.head(&message.conversation)?; // read before anything is added
     let recall = Recall { by: asker.user.clone(), at: asker.at };
     let recalled = Arc::new(message.recalled(recall));
     let key = keys::message(&message.conversation, message.seq);

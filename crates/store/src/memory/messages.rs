@@ -13,7 +13,8 @@ use nexo_chat::model::{Change, ChangeKind, Draft, Message, Recall};
 use nexo_chat::policy::group::may_speak;
 use nexo_chat::policy::send::Permit;
 use nexo_chat::store::{
-    Actor, Appended, Limit, MayRecall, MessageStore, Order, RecallFacts, StoreError, StoreFuture,
+    Actor, Appended, Limit, MayRecall, MessagePage, MessageStore, Order, RecallFacts, StoreError,
+    StoreFuture,
 };
 
 use super::{Memory, MemoryMember, MemoryState};
@@ -63,7 +64,7 @@ impl MessageStore for Memory {
         range: RangeInclusive<Seq>,
         limit: Limit,
         order: Order,
-    ) -> StoreFuture<'_, Vec<Arc<Message>>> {
+    ) -> StoreFuture<'_, MessagePage> {
         self.read(|state| {
             let all = state.conversations.get(conversation).into_iter().flatten();
             let mut messages: Vec<_> =
@@ -79,7 +80,7 @@ impl MessageStore for Memory {
             });
             let count = fits.count().min(limit.count);
             messages.truncate(count);
-            messages
+            messages.into()
         })
     }
 

@@ -10,7 +10,7 @@ use nexo_chat::ids::{ConversationId, MessageId, Seq, UserId};
 use nexo_chat::model::{Change, Draft, Message};
 use nexo_chat::policy::send::Permit;
 use nexo_chat::store::{
-    Actor, Appended, Limit, MayRecall, MessageStore, Order, StoreError, StoreFuture,
+    Actor, Appended, Limit, MayRecall, MessagePage, MessageStore, Order, StoreError, StoreFuture,
 };
 
 use super::append::MENTION_ALL;
@@ -75,10 +75,11 @@ impl MessageStore for MySql {
         range: RangeInclusive<Seq>,
         limit: Limit,
         order: Order,
-    ) -> StoreFuture<'_, Vec<Arc<Message>>> {
+    ) -> StoreFuture<'_, MessagePage> {
         let conversation = conversation.clone();
         self.spawn_read(async move |core| {
-            read_messages(&core, &conversation, range, limit, order).await
+            let found = read_messages(&core, &conversation, range, limit, order).await;
+            found.map(MessagePage::from)
         })
     }
 

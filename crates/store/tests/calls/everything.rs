@@ -49,7 +49,7 @@ async fn conversation(store: &Arc<dyn Store>, id: &ConversationId) -> String {
     let mut text = String::new();
     let all = || Seq::ZERO..=Seq(u64::MAX);
     for order in [Order::Ascending, Order::Descending] {
-        let messages = store.messages(id, all(), Limit::of(1000), order).await.unwrap();
+        let messages = store.messages(id, all(), Limit::of(1000), order).await.unwrap().messages;
         writeln!(text, "{messages:?}").unwrap();
     }
     writeln!(text, "{:?}", store.changes(id, Seq::ZERO, 1000).await.unwrap()).unwrap();

@@ -268,7 +268,7 @@ pub(crate) async fn make(store: &Arc<dyn Store>, call: &Call, names: &mut Names)
             let order = if descending { Order::Descending } else { Order::Ascending };
             let found =
                 store.messages(&pair(a, b), Seq(from)..=Seq(to), Limit::of(limit), order).await;
-            format!("{:?}", found.unwrap())
+            format!("{:?}", found.unwrap().messages)
         }
         Call::Standing { user: who, a, b } => {
             format!("{:?}", store.standing(&user(who), &pair(a, b)).await.unwrap())

@@ -1,10 +1,12 @@
 //! Encodes the answers to requests.
 
+use std::ops::RangeInclusive;
+
 use nexo_chat::Reason;
 use nexo_chat::auth::Tokens;
 use nexo_chat::command::{Reply, Saved};
 use nexo_chat::conversations::{ConversationSummary, Counterpart};
-use nexo_chat::ids::{Millis, UserId};
+use nexo_chat::ids::{Millis, Seq, UserId};
 use nexo_chat::membership::{Group, GroupMember};
 use nexo_chat::model::{Caller, Receive, User};
 use nexo_chat::query::QueryReply;
@@ -12,10 +14,10 @@ use nexo_chat::query::QueryReply;
 use super::encode::{ResponseStatus, echoed_call, push, respond, success};
 use super::events::{message_push, recall_at, status};
 use super::payload::{
-    Conversation, CreateGroupResponse, Empty, GroupInfo, GroupInfoResponse, GroupsResponse,
-    HeartbeatResponse, HistoryResponse, KickedPush, LoginResponse, Member, MembersResponse,
-    PullOfflineResponse, Refusal, RegisterResponse, SendResponse, SyncConversationsResponse,
-    ValidateTokenResponse,
+    Conversation, CreateGroupResponse, DamagedSeqs, Empty, GroupInfo, GroupInfoResponse,
+    GroupsResponse, HeartbeatResponse, HistoryResponse, KickedPush, LoginResponse, Member,
+    MembersResponse, PullOfflineResponse, Refusal, RegisterResponse, SendResponse,
+    SyncConversationsResponse, ValidateTokenResponse,
 };
 use super::{chat_type, content, int32, int64, role_number};
 use crate::codes;
@@ -81,7 +83,12 @@ fn query_response(reply: &QueryReply, echo: &Echo, binary: bool) -> Option<Frame
         QueryReply::Messages(listed, _) => {
             let messages =
                 listed.items.iter().map(|message| message_push(message, false)).collect();
-            success(echo, &HistoryResponse { messages, has_more: listed.has_more }, binary)
+            let seqs = |range: &RangeInclusive<Seq>| DamagedSeqs {
+                from: int64(range.start().0),
+                to: int64(range.end().0),
+            };
+            let (has_more, damaged) = (listed.has_more, listed.damaged.iter().map(seqs).collect());
+            success(echo, &HistoryResponse { messages, has_more, damaged }, binary)
         }
         QueryReply::Offline(listed) => {
             let messages =

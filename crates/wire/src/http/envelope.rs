@@ -9,6 +9,7 @@ use utoipa::openapi::schema::{Object, Schema, Type};
 use utoipa::{PartialSchema, ToSchema};
 
 use crate::codes;
+use crate::http::damaged::DamagedRangeText;
 
 /// The envelope of every answer.
 #[derive(Debug, Serialize)]
@@ -25,13 +26,17 @@ pub struct HttpEnvelope<T> {
     /// Only of lists.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub has_more: Option<bool>,
+    /// Only of lists of messages: those of the page that cannot be read any more.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub damaged: Vec<DamagedRangeText>,
     pub request_id: String,
 }
 
 impl<T> HttpEnvelope<T> {
     pub fn ok(data: T, request_id: String) -> Self {
         let message = "ok".to_owned();
-        Self { code: 0, message, reason: None, data: Some(data), has_more: None, request_id }
+        let (data, damaged) = (Some(data), Vec::new());
+        Self { code: 0, message, reason: None, data, has_more: None, damaged, request_id }
     }
 }
 
@@ -44,6 +49,7 @@ impl HttpEnvelope<()> {
             reason: Some(row.typed),
             data: None,
             has_more: None,
+            damaged: Vec::new(),
             request_id,
         }
     }

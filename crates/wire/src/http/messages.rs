@@ -12,6 +12,7 @@ use utoipa::{IntoParams, ToSchema};
 
 use super::session_type::{SESSION_GROUP, SESSION_PRIVATE, session_type};
 use crate::enum_values::CONTENT_KINDS;
+use crate::http::damaged::DamagedRange;
 use crate::{field_schemas, mentions, parse_ids};
 
 #[derive(Deserialize, ToSchema)]
@@ -196,6 +197,10 @@ pub struct MessageRange {
     pub max_seq: u64,
     /// Whether the range goes on.
     pub has_more: bool,
+    /// Messages of the page that cannot be read any more; the next page begins behind them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false)]
+    pub damaged: Vec<DamagedRange>,
 }
 
 /// Where a conversation ends.

@@ -18,6 +18,7 @@ use crate::changes::ChangeEntity;
 use crate::codes;
 use crate::dialect::{Call, Echo, Frame, View};
 use crate::http::conversations::ReadState;
+use crate::http::damaged;
 use crate::http::messages::MessageInfo;
 
 #[derive(Serialize)]
@@ -108,7 +109,13 @@ fn query_data(reply: &QueryReply) -> Option<Value> {
             json!({ "seqs": seqs })
         }
         QueryReply::Messages(listed, max_seq) => {
-            json!({ "messages": infos(&listed.items), "max_seq": max_seq.0, "has_more": listed.has_more })
+            let (messages, has_more) = (infos(&listed.items), listed.has_more);
+            let mut data =
+                json!({ "messages": messages, "max_seq": max_seq.0, "has_more": has_more });
+            if !listed.damaged.is_empty() {
+                data["damaged"] = json!(damaged::ranges(&listed.damaged));
+            }
+            data
         }
         QueryReply::State(standing) => json!(ReadState::from(standing)),
         _ => return None,

@@ -143,7 +143,7 @@ fn a_save_tells_where_it_is() {
 }
 
 fn listed<T>(items: Vec<T>, has_more: bool) -> Page<T> {
-    Page { items, has_more }
+    Page::new(items, has_more)
 }
 
 #[test]
@@ -172,6 +172,11 @@ fn lists_of_messages() {
     let both = vec![Arc::new(message), Arc::new(recalled)];
     let history = Reply::QueryReply(QueryReply::Messages(listed(both.clone(), true), Seq(4)));
     let expect = json!({ "messages": [shown, gone], "has_more": true });
+    check::<HistoryResponse>("chat.get_history", &history, &expect);
+    let around = Page { damaged: vec![Seq(1)..=Seq(2)], ..listed(both.clone(), false) };
+    let history = Reply::QueryReply(QueryReply::Messages(around, Seq(4)));
+    let damaged = json!([{ "from": 1, "to": 2 }]);
+    let expect = json!({ "messages": [shown, gone], "has_more": false, "damaged": damaged });
     check::<HistoryResponse>("chat.get_history", &history, &expect);
     for (has_more, next_cursor) in [(true, "next"), (false, "")] {
         let page = Reply::QueryReply(QueryReply::Offline(listed(both.clone(), has_more)));

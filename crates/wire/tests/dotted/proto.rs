@@ -164,7 +164,7 @@ fn every_message_is_what_its_struct_encodes() {
     check!(Empty Refusal RegisterRequest RegisterResponse LoginRequest LoginResponse);
     check!(ValidateTokenRequest ValidateTokenResponse HeartbeatRequest HeartbeatResponse);
     check!(KickedPush UserUpdatedPush SendRequest SendResponse MessagePush RecallRequest MarkReadRequest);
-    check!(PullOfflineRequest PullOfflineResponse HistoryRequest HistoryResponse);
+    check!(PullOfflineRequest PullOfflineResponse HistoryRequest HistoryResponse DamagedSeqs);
     check!(SyncConversationsResponse Conversation ChatRequest NotifyPush RecallPush);
     check!(ReadReceiptPush TypingPush CreateGroupRequest CreateGroupResponse GroupRequest);
     check!(InviteRequest RemoveMemberRequest UpdateGroupRequest TransferOwnerRequest);

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use nexo_chat::Reason;
+use nexo_wire::http::damaged::DamagedRangeText;
 use serde_json::{Value, json};
 use utoipa::openapi::RefOr;
 use utoipa::openapi::path::ParameterIn;
@@ -13,6 +14,7 @@ use utoipa::{IntoParams, ToSchema};
 
 use crate::gateway::Gateway;
 use crate::http::extract::{Authenticated, Body, BodyOrQuery, EmptyBody, Operator, Params};
+use crate::http::openapi::refusals::DAMAGED;
 use crate::http::response::{ApiListResponse, ApiResponse, RequestContext};
 
 /// An operation of the document.
@@ -160,7 +162,10 @@ impl<T: ToSchema> DescribeResponse for ApiListResponse<T> {
         let data = json!({ "type": "array", "items": operation.schema::<T>(true) });
         let more = json!({ "type": "boolean", "description": "Whether more follow." });
         let name = schema_name::<T>() + LIST + "Answer";
-        operation.success = (name, json!({ "data": data, "has_more": more }));
+        let ranges = operation.schema::<DamagedRangeText>(true);
+        let damaged = json!({ "type": "array", "items": ranges,
+            "description": "Messages of the page that cannot be read any more; left out if there are none." });
+        operation.success = (name, json!({ "data": data, "has_more": more, DAMAGED: damaged }));
     }
 }
 

@@ -88,6 +88,7 @@ where
         Reason::ServerBusy,
         Reason::ShuttingDown,
         Reason::ReauthUidMismatch,
+        Reason::Damaged,
         Reason::InternalError,
     ];
     paths.plain("/ws", upgrade, "Opens a WebSocket.", &reasons, operation);

@@ -62,7 +62,9 @@ impl Paths {
         let mut described = Operation { has_body: *method != Method::GET, ..Operation::default() };
         H::describe(&mut described);
         described.reasons.extend(reasons.concat());
-        described.reasons.extend([Reason::InvalidParam, Reason::ServerBusy, Reason::InternalError]);
+        let any =
+            [Reason::InvalidParam, Reason::Damaged, Reason::ServerBusy, Reason::InternalError];
+        described.reasons.extend(any);
         let query =
             described.parameters.iter().filter_map(|it| it["name"].as_str().map(str::to_owned));
         let query =

@@ -17,9 +17,12 @@ const COMMON: [(&str, &[Reason]); 6] = [
     ("TooSlow", &[Reason::IdleTimeout]),
     ("TooLarge", &[Reason::FrameTooLarge]),
     ("TooOften", &[Reason::TooManyRequests]),
-    ("Broken", &[Reason::InternalError]),
+    ("Broken", &[Reason::Damaged, Reason::InternalError]),
     ("Busy", &[Reason::ServerBusy]),
 ];
+
+/// The field of lists that is left out while nothing is damaged.
+pub(in crate::http) const DAMAGED: &str = "damaged";
 
 fn request_id() -> Value {
     json!({ "type": "string", "description": "Names this request in the server's log." })
@@ -35,7 +38,9 @@ pub(in crate::http) fn success(fields: &Value) -> Value {
     let mut required = vec!["code", "message", "request_id"];
     for (name, field) in fields.as_object().into_iter().flatten() {
         properties[name] = field.clone();
-        required.push(name);
+        if name != DAMAGED {
+            required.push(name);
+        }
     }
     json!({ "type": "object", "properties": properties, "required": required })
 }

@@ -5,6 +5,7 @@ use nexo_chat::ids::{ConversationId, MessageId, Seq, UserId};
 use nexo_chat::model::Caller;
 use nexo_chat::{Error, Reason, read, recall, send};
 use nexo_wire::http::conversations::ConversationParams;
+use nexo_wire::http::damaged;
 use nexo_wire::http::history::MessageEntity;
 use nexo_wire::http::messages::{
     MaxSeq, MentionPage, MentionsParams, MessageInfo, MessageRange, PullParams, ReaderInfo,
@@ -131,7 +132,8 @@ async fn pull(
         let (page, max_seq) =
             read::range(&gateway.chat, &caller, &conversation, range, limit).await?;
         let messages = page.items.iter().map(|message| MessageInfo::from(&**message)).collect();
-        Ok::<_, Error>(MessageRange { messages, max_seq: max_seq.0, has_more: page.has_more })
+        let (has_more, damaged) = (page.has_more, damaged::ranges(&page.damaged));
+        Ok::<_, Error>(MessageRange { messages, max_seq: max_seq.0, has_more, damaged })
     };
     context.respond(found.await)
 }

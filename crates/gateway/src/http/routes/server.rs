@@ -28,6 +28,10 @@ pub(in crate::http) fn paths(paths: &mut Paths) {
         "status": { "type": "string" },
         "store": { "type": "string", "description": "What is wrong; only with the token of `/metrics`." },
         "bus": { "type": "string", "description": "Why other nodes are not reached; only with that token." },
+        "damaged_places": { "type": "integer",
+            "description": "Places of the stored data that were found damaged; only with that token." },
+        "damaged": { "type": "array", "items": { "type": "string" },
+            "description": "The first of these places; only with that token." },
     } });
     let alive = json!({ "responses": { "200": answer("It answers.", &schema) } });
     paths.plain("/healthz", healthz, "Whether the process answers.", &[], alive);
@@ -93,11 +97,23 @@ fn readiness(gateway: &Gateway, with_details: bool) -> Response {
         gateway.chat.store.health().err().map(|error| error.to_string())
     };
     match problem {
-        None => match gateway.chat.bus.health() {
-            Ok(()) => Json(json!({ "status": "ready" })).into_response(),
-            // Still serving: sessions find messages of other nodes by a gap in seq, only later.
-            Err(problem) => body("degraded", "bus", problem).into_response(),
-        },
+        None => {
+            let damage = gateway.chat.store.known_damage();
+            match gateway.chat.bus.health() {
+                Ok(()) if damage.places == 0 => Json(json!({ "status": "ready" })).into_response(),
+                // Still serving: only what needs the damaged places is refused.
+                Ok(()) => {
+                    let mut body = json!({ "status": "degraded" });
+                    if with_details {
+                        body["damaged_places"] = damage.places.into();
+                        body["damaged"] = damage.examples.into();
+                    }
+                    Json(body).into_response()
+                }
+                // Still serving: sessions find messages of other nodes by a gap in seq, only later.
+                Err(problem) => body("degraded", "bus", problem).into_response(),
+            }
+        }
         Some(problem) => {
             let body = body("not ready", "store", problem);
             let wait = [(header::RETRY_AFTER, "1")];

@@ -54,7 +54,7 @@ pub(crate) fn decode<'a, T: Deserialize<'a>>(
     bytes: &'a [u8],
 ) -> Result<T, EngineFault> {
     let damaged =
-        |what: &str| EngineFault::new(format!("damaged record in {}: {what}", keyspace.name()));
+        |what: &str| EngineFault::damage(format!("a record in {}: {what}", keyspace.name()));
     let (header, payload) =
         bytes.split_first_chunk::<HEADER>().ok_or_else(|| damaged("too short"))?;
     let [version, stored @ ..] = *header;
@@ -83,12 +83,11 @@ fn checksum(version: u8, keyspace: Keyspace, key: &[u8], payload: &[u8]) -> u32 
 
 /// Damage that the checksum does not show: the record is intact but its content is impossible.
 pub(crate) fn impossible(keyspace: Keyspace, what: &str) -> EngineFault {
-    EngineFault::new(format!("damaged record in {}: {what}", keyspace.name()))
+    EngineFault::damage(format!("a record in {}: {what}", keyspace.name()))
 }
 
 pub(crate) fn user_id(text: &str) -> Result<UserId, EngineFault> {
-    UserId::parse(text)
-        .map_err(|_| EngineFault::new(format!("damaged record: {text:?} is no user id")))
+    UserId::parse(text).map_err(|_| EngineFault::damage("a record: not a user id"))
 }
 
 #[cfg(test)]

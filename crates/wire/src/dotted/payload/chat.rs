@@ -166,6 +166,20 @@ pub struct HistoryResponse {
     pub messages: Vec<MessagePush>,
     #[prost(bool, tag = "2")]
     pub has_more: bool,
+    /// Messages of the page that cannot be read any more.
+    #[prost(message, repeated, tag = "20")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub damaged: Vec<DamagedSeqs>,
+}
+
+/// Seqs of messages that the server's disk lost, both ends included.
+#[derive(Clone, PartialEq, Message, Serialize, Deserialize)]
+#[serde(default)]
+pub struct DamagedSeqs {
+    #[prost(int64, tag = "1")]
+    pub from: i64,
+    #[prost(int64, tag = "2")]
+    pub to: i64,
 }
 
 /// The answer to `chat.sync_conversations`.

@@ -10,8 +10,8 @@ pub use auth::{
     RegisterResponse, UserUpdatedPush, ValidateTokenRequest, ValidateTokenResponse,
 };
 pub use chat::{
-    ChatRequest, Conversation, HistoryRequest, HistoryResponse, MarkReadRequest, MessagePush,
-    NotifyPush, PullOfflineRequest, PullOfflineResponse, ReadReceiptPush, RecallPush,
+    ChatRequest, Conversation, DamagedSeqs, HistoryRequest, HistoryResponse, MarkReadRequest,
+    MessagePush, NotifyPush, PullOfflineRequest, PullOfflineResponse, ReadReceiptPush, RecallPush,
     RecallRequest, SendRequest, SendResponse, SyncConversationsResponse, TypingPush,
 };
 pub use group::{
