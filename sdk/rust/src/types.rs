@@ -215,6 +215,9 @@ pub struct Message {
     pub is_important: bool,
     /// Recalled: the text is gone.
     pub is_recalled: bool,
+    /// The server's disk lost it: only its place is known. It has no id, sender or text, and is
+    /// reported by `Event::Update` instead of `Event::Message`.
+    pub is_damaged: bool,
     /// When it was saved, else when it was sent; milliseconds since 1970.
     pub at: u64,
     pub state: MessageState,
