@@ -2,11 +2,13 @@
 
 use std::io::Write;
 use std::path::PathBuf;
+use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
 
 use crate::bench::BenchCommand;
 use crate::config::{self, Config};
+use crate::doctor::DoctorCommand;
 use crate::import::ImportCommand;
 use crate::migrate::MigrateCommand;
 use crate::serve;
@@ -27,6 +29,7 @@ const EXAMPLES: &str = "Examples:
   nexo config default > nexo.toml            every setting with its default
   nexo config check --config nexo.toml
   nexo migrate --from ./data --to mysql://nexo:password@db/nexo
+  nexo doctor --data ./data                  is everything readable?
   nexo user reset-code alice                 alice forgot her password
   nexo bench private --duration 10           how fast is it here?";
 
@@ -39,6 +42,8 @@ pub(crate) enum CliCommand {
     Config(ConfigCommand),
     /// Copies all data from one store into another, empty one, and verifies it.
     Migrate(MigrateCommand),
+    /// Examines a data folder, explains what is wrong, repairs, or copies what is readable.
+    Doctor(DoctorCommand),
     /// Takes over the data of another system.
     #[command(subcommand)]
     Import(ImportCommand),
@@ -82,9 +87,18 @@ pub(crate) struct ConfigArgs {
 }
 
 impl CliCommand {
-    pub(crate) fn run(self) -> anyhow::Result<()> {
+    /// Runs, and returns the exit code of success.
+    pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
+        if let Self::Doctor(doctor) = self {
+            return Ok(doctor.run());
+        }
+        self.run_command().map(|()| ExitCode::SUCCESS)
+    }
+
+    fn run_command(self) -> anyhow::Result<()> {
         match self {
             Self::Serve(settings) => serve::serve(&Config::load(&settings)?),
+            Self::Doctor(_) => Ok(()), // it has exit codes of its own
             Self::Config(ConfigCommand::Check(settings)) => {
                 Config::load(&settings)?;
                 Ok(writeln!(std::io::stdout(), "The settings are fine.")?)

@@ -5,6 +5,7 @@
 //! - `clock`, `passwords`, `secrets`, `logs`: what the server needs from the system;
 //! - `metric_table`, `process_metrics`: what `/metrics` shows;
 //! - `migrate`, `import`: copy data into an empty store (`store_location`, `copy`, `reset_codes_file`);
+//! - `doctor`: examines a data folder, repairs and salvages;
 //! - `user`: reset codes for people who forgot their password;
 //! - `bench`, `growth`: benchmarks.
 
@@ -13,6 +14,7 @@ mod cli;
 mod clock;
 mod config;
 mod copy;
+mod doctor;
 mod error_chain;
 mod growth;
 mod import;
@@ -44,7 +46,7 @@ static ALLOCATOR: Jemalloc = Jemalloc;
 fn main() -> ExitCode {
     let cli = cli::Cli::parse();
     match cli.command.run() {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => code,
         Err(error) => {
             // The log may be JSON or not started yet: print the error as text in any case.
             let written = writeln!(std::io::stderr(), "nexo: {}", error_chain::describe(&error));

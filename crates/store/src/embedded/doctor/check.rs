@@ -3,11 +3,14 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use nexo_chat::ids::{ConversationId, GroupId, LoginId, Seq};
-use nexo_chat::model::Window;
+use nexo_chat::membership::Group;
+use nexo_chat::model::{Cursors, Window};
 use nexo_chat::progress::Progress;
+use serde::Serialize;
 
 use super::density::{self, LostRanges, place_of};
 use super::report::{Problem, Report, seqs};
+use super::salvage::derived_fingerprint;
 use super::snapshot::Snapshot;
 use crate::embedded::keys::{self, ALL_IDS_FOLDED, Keyspace};
 use crate::embedded::record::{
@@ -15,23 +18,42 @@ use crate::embedded::record::{
 };
 use crate::embedded::{folded_ids, messages};
 
-pub(crate) fn check(mut snapshot: Snapshot, progress: &mut dyn FnMut(&str)) -> Report {
+/// Returns what is wrong, and the records that can be derived from others.
+pub(crate) fn check(
+    snapshot: &mut Snapshot,
+    progress: &mut dyn FnMut(&str),
+) -> (Report, DerivedRecords) {
     let mut report = std::mem::take(&mut snapshot.report);
-    let heads = density::known_heads(&snapshot);
+    let mut derived = DerivedRecords::default();
+    let snapshot = &*snapshot;
+    let heads = density::known_heads(snapshot);
     progress("messages");
-    check_messages(&snapshot, &heads, &mut report);
+    check_messages(snapshot, &heads, &mut report, &mut derived);
     progress("changes");
-    let lost = density::lost(&snapshot, Keyspace::Changes, &HashMap::new());
+    let lost = density::lost(snapshot, Keyspace::Changes, &HashMap::new());
     report_lost(&lost, "changes", &mut report);
     progress("accounts");
-    check_accounts(&snapshot, &mut report);
+    check_accounts(snapshot, &mut report, &mut derived);
     progress("sign-ins");
-    check_logins(&snapshot, &mut report);
+    check_logins(snapshot, &mut report, &mut derived);
     progress("groups");
-    check_groups(&snapshot, &mut report);
+    check_groups(snapshot, &mut report, &mut derived);
     progress("members");
-    check_members(&snapshot, &heads, &mut report);
-    report
+    check_members(snapshot, &heads, &mut report, &mut derived);
+    (report, derived)
+}
+
+/// Records that follow from others, to be written by a repair.
+#[derive(Default)]
+pub(crate) struct DerivedRecords(pub(crate) Vec<(Keyspace, Vec<u8>, Vec<u8>)>);
+
+impl DerivedRecords {
+    fn put(&mut self, keyspace: Keyspace, key: &[u8], record: &impl Serialize) {
+        // A record that was read can be written.
+        if let Ok(value) = record::encode(keyspace, key, record) {
+            self.0.push((keyspace, key.to_vec(), value));
+        }
+    }
 }
 
 fn report_lost(lost: &LostRanges, what: &str, report: &mut Report) {
@@ -53,7 +75,12 @@ fn damaged_record(keyspace: Keyspace, key: &[u8], report: &mut Report) {
 }
 
 /// Density, and each message's entry in the index of ids.
-fn check_messages(snapshot: &Snapshot, heads: &HashMap<ConversationId, Seq>, report: &mut Report) {
+fn check_messages(
+    snapshot: &Snapshot,
+    heads: &HashMap<ConversationId, Seq>,
+    report: &mut Report,
+    derived: &mut DerivedRecords,
+) {
     report_lost(&density::lost(snapshot, Keyspace::Messages, heads), "messages", report);
     let mut conversations = HashSet::new();
     let mut without_id: BTreeMap<ConversationId, u64> = BTreeMap::new();
@@ -69,6 +96,8 @@ fn check_messages(snapshot: &Snapshot, heads: &HashMap<ConversationId, Seq>, rep
             at.is_ok_and(|at| at.conversation == conversation.as_str() && at.seq == seq.0)
         });
         if !is_indexed {
+            let location = IdRecord::new(&conversation, seq, derived_fingerprint(&message));
+            derived.put(Keyspace::MessageIds, &message.id.0, &location);
             *without_id.entry(conversation).or_default() += 1;
         }
     });
@@ -81,7 +110,7 @@ fn check_messages(snapshot: &Snapshot, heads: &HashMap<ConversationId, Seq>, rep
     }
 }
 
-fn check_accounts(snapshot: &Snapshot, report: &mut Report) {
+fn check_accounts(snapshot: &Snapshot, report: &mut Report, derived: &mut DerivedRecords) {
     let core = &snapshot.core;
     let mut problems = Vec::new();
     snapshot.for_each(Keyspace::Users, &mut |key, value| {
@@ -92,6 +121,8 @@ fn check_accounts(snapshot: &Snapshot, report: &mut Report) {
             return problems.push(None);
         };
         if !matches!(folded_ids::holder(core, &id.folded()), Ok(Some(_))) {
+            let key = keys::folded(&id.folded());
+            derived.put(Keyspace::FoldedIds, &key, &id.as_str());
             problems.push(Some(id));
         }
     });
@@ -123,7 +154,7 @@ fn check_accounts(snapshot: &Snapshot, report: &mut Report) {
     }
 }
 
-fn check_logins(snapshot: &Snapshot, report: &mut Report) {
+fn check_logins(snapshot: &Snapshot, report: &mut Report, derived: &mut DerivedRecords) {
     let engine = &snapshot.core.engine;
     let (mut damaged, mut unlisted) = (0, 0);
     snapshot.for_each(Keyspace::Logins, &mut |key, value| {
@@ -138,7 +169,11 @@ fn check_logins(snapshot: &Snapshot, report: &mut Report) {
         let listed = engine.get(Keyspace::UserLogins, &keys::user_login(&login.user, login.id));
         let by_token = engine.get(Keyspace::RefreshTokens, &login.refresh_hash);
         let is_listed = matches!(listed, Ok(Some(_))) && matches!(by_token, Ok(Some(_)));
-        unlisted += u64::from(!is_listed);
+        if !is_listed {
+            unlisted += 1;
+            derived.put(Keyspace::UserLogins, &keys::user_login(&login.user, login.id), &());
+            derived.put(Keyspace::RefreshTokens, &login.refresh_hash, &login.id.0);
+        }
     });
     if damaged > 0 {
         report.add(Problem::lost(
@@ -154,7 +189,7 @@ fn check_logins(snapshot: &Snapshot, report: &mut Report) {
     }
 }
 
-fn check_groups(snapshot: &Snapshot, report: &mut Report) {
+fn check_groups(snapshot: &Snapshot, report: &mut Report, derived: &mut DerivedRecords) {
     let engine = &snapshot.core.engine;
     let mut members: HashMap<String, u32> = HashMap::new();
     let mut without_window = 0;
@@ -187,6 +222,8 @@ fn check_groups(snapshot: &Snapshot, report: &mut Report) {
         let count = members.get(group.id.as_str()).copied().unwrap_or_default();
         let is_alive = group.ended.is_none();
         if is_alive && count != group.members {
+            let counted = Group { members: count, ..group.clone() };
+            derived.put(Keyspace::Groups, key, &GroupRecord::from(&counted));
             found.push(Ok(Problem::derivable(
                 format!(
                     "The group {} says {} members, {count} are there.",
@@ -197,6 +234,7 @@ fn check_groups(snapshot: &Snapshot, report: &mut Report) {
         }
         let code = engine.get(Keyspace::JoinCodes, group.code.as_str().as_bytes());
         if is_alive && !matches!(code, Ok(Some(_))) {
+            derived.put(Keyspace::JoinCodes, group.code.as_str().as_bytes(), &group.id.as_str());
             found.push(Ok(Problem::derivable(
                 format!("The join code of the group {} does not lead to it.", group.id),
                 "Nobody can join the group by its code.",
@@ -212,7 +250,12 @@ fn check_groups(snapshot: &Snapshot, report: &mut Report) {
 }
 
 /// Windows and cursors.
-fn check_members(snapshot: &Snapshot, heads: &HashMap<ConversationId, Seq>, report: &mut Report) {
+fn check_members(
+    snapshot: &Snapshot,
+    heads: &HashMap<ConversationId, Seq>,
+    report: &mut Report,
+    derived: &mut DerivedRecords,
+) {
     let core = &snapshot.core;
     let (mut damaged, mut found) = (Vec::new(), Vec::new());
     snapshot.for_each(Keyspace::Members, &mut |key, value| {
@@ -235,12 +278,18 @@ fn check_members(snapshot: &Snapshot, heads: &HashMap<ConversationId, Seq>, repo
             Err(fault) => Err(fault),
         };
         let Ok(cursors) = cursors else { return damaged.push(key.to_vec()) };
-        let cursors = Progress::from(cursors).cursors;
+        let progress = Progress::from(cursors);
+        let cursors = progress.cursors;
         let head = core.heads.get_readable(core, &conversation).map(|it| it.head.seq);
         let head = head.unwrap_or_default();
         // A head that the index of ids knows of was lost; that is another problem.
         let is_known = heads.get(&conversation).is_some_and(|known| *known > head);
         if cursors.read.max(cursors.delivered) > head && !is_known {
+            let cut =
+                Cursors { delivered: cursors.delivered.min(head), read: cursors.read.min(head) };
+            let own = progress.own.filter(|(_, last)| *last <= head);
+            let cut = Progress { cursors: cut, own, quiet: progress.quiet.min(head) };
+            derived.put(Keyspace::Cursors, key, &CursorRecord::from(cut));
             found.push(Problem::derivable(
                 format!("{user} has read beyond the end of {conversation}."),
                 format!("{user} may miss new messages of {conversation}."),

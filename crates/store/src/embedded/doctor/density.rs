@@ -4,17 +4,17 @@ use std::collections::{BTreeMap, HashMap};
 use std::ops::RangeInclusive;
 
 use nexo_chat::ids::{ConversationId, Seq};
+use nexo_chat::progress::Progress;
 
 use super::snapshot::Snapshot;
 use crate::embedded::keys::{self, Keyspace};
 use crate::embedded::record::{self, ChangeRecord, CursorRecord, IdRecord};
 use crate::embedded::{lost_ranges, messages};
-use nexo_chat::progress::Progress;
 
 pub(crate) type LostRanges = BTreeMap<ConversationId, Vec<RangeInclusive<Seq>>>;
 
 /// The greatest seq of each conversation that any record speaks of: its message was stored, whether or not
-/// it can be read now.
+/// it can be read now. A cursor is only believed if messages may be lost; else it is the cursor that is wrong.
 pub(crate) fn known_heads(snapshot: &Snapshot) -> HashMap<ConversationId, Seq> {
     let mut heads: HashMap<ConversationId, Seq> = HashMap::new();
     let mut raise = |conversation: ConversationId, seq: Seq| {
@@ -26,7 +26,11 @@ pub(crate) fn known_heads(snapshot: &Snapshot) -> HashMap<ConversationId, Seq> {
             raise(ConversationId::stored(at.conversation), Seq(at.seq));
         }
     });
+    let may_be_lost = snapshot.is_log_short || !snapshot.gaps(Keyspace::Messages).is_empty();
     snapshot.for_each(Keyspace::Cursors, &mut |key, value| {
+        if !may_be_lost {
+            return;
+        }
         let cursors = record::decode::<CursorRecord>(Keyspace::Cursors, key, value);
         let conversation = keys::split(key).and_then(|(_, rest)| std::str::from_utf8(rest).ok());
         if let (Ok(cursors), Some(conversation)) = (cursors, conversation) {

@@ -30,6 +30,9 @@ use crate::embedded::witness::{Witness, WitnessRecord};
 const PAGE_RECORDS: usize = 1024;
 const PAGE_BYTES: usize = 2 << 20;
 
+/// What interrupted starts leave behind.
+pub(crate) const LEFTOVERS: [&str; 3] = ["trees.new", "FORMAT.new", "witness.new"];
+
 pub(crate) struct Snapshot {
     pub(crate) core: Core,
     pub(crate) report: Report,
@@ -197,6 +200,12 @@ fn check_format(path: &Path, report: &mut Report) -> Result<(), OpenError> {
             "The file FORMAT is missing or does not name a format.",
             "Nobody can use the server: it does not open a folder of unknown format.",
         )),
+    }
+    for name in LEFTOVERS.into_iter().filter(|name| path.join(name).exists()) {
+        report.add(Problem::derivable(
+            format!("An interrupted start left {name} behind."),
+            "Nobody notices it.",
+        ));
     }
     if path.join("FILLING").exists() {
         report.add(Problem::lost(
