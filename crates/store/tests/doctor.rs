@@ -132,7 +132,7 @@ async fn check(
     name: &str,
     damage: impl FnOnce(&Path),
     says: &str,
-    loss: Loss,
+    allowed: Loss,
 ) -> (Report, SalvageReport) {
     let (copy, new) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     folder::copy(sound.path(), copy.path());
@@ -161,7 +161,7 @@ async fn check(
         let damaged = page.damaged.iter().map(|range| range.end().0 - range.start().0 + 1);
         lost += damaged.sum::<u64>();
         let head = page.covered();
-        if loss != Loss::Tail {
+        if allowed != Loss::Tail {
             assert_eq!(head, COUNT, "{name}: each message of {peer} is there or known to be lost");
         }
         // A seq that was given once is not given again.
@@ -171,7 +171,7 @@ async fn check(
     }
     let listed: u64 = salvaged.lost_messages.iter().map(|it| it.to - it.from + 1).sum();
     assert_eq!(listed, lost, "{name}: what is lost is listed");
-    match loss {
+    match allowed {
         Loss::Nothing => assert_eq!(lost, 0, "{name}"),
         Loss::Messages(most) => assert!((1..=most).contains(&lost), "{name}: {lost} lost"),
         Loss::Tail => assert!(salvaged.is_log_short, "{name}"),

@@ -194,6 +194,7 @@ pub enum MessageState {
 
 /// A message. It is immutable: a change makes a new `Message`.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub struct Message {
     pub conversation_id: String,
     /// The id its sender gave it.

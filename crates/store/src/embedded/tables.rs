@@ -30,7 +30,7 @@ pub(crate) fn unreadable(tree: &AnyTree, range: &KeyRange) -> Vec<String> {
         ));
         overlaps && table.range(bounds.clone()).take(RECORDS_MAX).any(|read| read.is_err())
     };
-    version.iter_tables().filter(is_damaged).map(|table| name(table)).collect()
+    version.iter_tables().filter(is_damaged).map(name).collect()
 }
 
 /// Whether every table of a tree can be read from its first to its last record.
@@ -75,22 +75,19 @@ pub(crate) fn gaps(tree: &AnyTree) -> Vec<KeyGap> {
     for table in tree.current_version().iter_tables() {
         let (mut last, mut is_in_gap, mut failures) = (None, false, 0);
         for record in table.iter() {
-            match record {
-                Ok(record) => {
-                    let key = record.key.user_key;
-                    if is_in_gap {
-                        gaps.push(KeyGap { after: last.take(), before: Some(key.clone()) });
-                    }
-                    (last, is_in_gap) = (Some(key), false);
+            if let Ok(record) = record {
+                let key = record.key.user_key;
+                if is_in_gap {
+                    gaps.push(KeyGap { after: last.take(), before: Some(key.clone()) });
                 }
-                Err(_) => {
-                    is_in_gap = true;
-                    failures += 1;
-                    // An index that cannot be loaded fails for ever.
-                    if failures > table.metadata.data_block_count {
-                        break;
-                    }
-                }
+                (last, is_in_gap) = (Some(key), false);
+                continue;
+            }
+            is_in_gap = true;
+            failures += 1;
+            // An index that cannot be loaded fails for ever.
+            if failures > table.metadata.data_block_count {
+                break;
             }
         }
         if is_in_gap {

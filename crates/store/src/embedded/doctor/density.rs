@@ -55,20 +55,20 @@ pub(crate) fn lost(
     keyspace: Keyspace,
     heads: &HashMap<ConversationId, Seq>,
 ) -> LostRanges {
-    let mut last: BTreeMap<ConversationId, Seq> = BTreeMap::new();
+    let mut ends: BTreeMap<ConversationId, Seq> = BTreeMap::new();
     let mut lost = LostRanges::new();
     snapshot.for_each(keyspace, &mut |key, value| {
         let Some((conversation, seq)) = place_of(key) else { return };
         if !is_readable(keyspace, &conversation, key, value) {
             return;
         }
-        let before = last.insert(conversation.clone(), seq).unwrap_or_default();
+        let before = ends.insert(conversation.clone(), seq).unwrap_or_default();
         if seq > before.next() {
             lost.entry(conversation).or_default().push(before.next()..=seq.previous());
         }
     });
     for (conversation, head) in heads {
-        let end = last.get(conversation).copied().unwrap_or_default();
+        let end = ends.get(conversation).copied().unwrap_or_default();
         if *head > end {
             lost.entry(conversation.clone()).or_default().push(end.next()..=*head);
         }

@@ -155,7 +155,9 @@ impl Snapshot {
                 Ok(page) => {
                     let Some((last, _)) = page.last() else { return };
                     from = Bound::Excluded(last.to_vec());
-                    page.iter().for_each(|(key, value)| visit(key, value));
+                    for (key, value) in &page {
+                        visit(key, value);
+                    }
                 }
                 Err(_) if limit > 1 => limit = 1,
                 Err(_) => {
