@@ -5,7 +5,7 @@ ROUNDS ?= 20
 CASES ?= 200000
 export CARGO_TERM_COLOR ?= auto
 
-.PHONY: help run web cluster test tools check fmt gen fuzz schemathesis clients bench growth crash scenarios release
+.PHONY: help run web cluster test tools check fmt gen fuzz schemathesis clients bench growth crash power scenarios release
 
 help: ## show this list
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -59,6 +59,9 @@ growth: ## measure whether cost grows with ten million messages (about five minu
 crash: ## run the long form of the kill -9 tests: ROUNDS=20
 	NEXO_CRASH_ROUNDS=$(ROUNDS) $(CARGO) test --release --test crash -- --nocapture
 	NEXO_CRASH_ROUNDS=$(ROUNDS) $(CARGO) test --release --test two_phase_faults under_load -- --nocapture
+
+power: ## run the long form of the power-cut tests, on a loop device (takes root): ROUNDS=20
+	NEXO_POWER_ROUNDS=$(ROUNDS) $(CARGO) test -p nexo --test power_cut -- --nocapture
 
 scenarios: release ## run the long form of the SDK scenarios: 10,000 messages each way on a bad network
 	cd sdk/typescript && npm ci --no-audit --no-fund && npm run build

@@ -16,7 +16,7 @@ use crate::reason::{Error, Reason};
 use crate::rules::RegistrationPolicy;
 use crate::store::{CreatedLogin, Rotation};
 use crate::token::Claims;
-use crate::user_lookup;
+use crate::{login_throttle, user_lookup};
 
 /// A request to create an account.
 #[derive(Clone, Debug)]
@@ -94,7 +94,7 @@ pub async fn login(
     };
     let id = UserId::parse(user_id);
     let id = id.map_err(|_| failed(FailureReason::UnknownUser, Reason::LoginFailed))?;
-    let attempt = chat.login_throttle.start_attempt(&id, from, chat.clock.ticks());
+    let attempt = login_throttle::start_attempt(chat, &id, from).await;
     let attempt = attempt.map_err(|reason| failed(FailureReason::TooManyTries, reason))?;
     let user = user_lookup::find_account(&*chat.store, &id).await?;
     let hash = user.as_ref().map(|user| user.password_hash.clone());
@@ -114,7 +114,7 @@ pub async fn login(
     if !is_correct {
         return Err(failed(FailureReason::WrongPassword, Reason::LoginFailed));
     }
-    attempt.refund();
+    attempt.succeed(chat.clock.ticks());
     let (login, refresh) = new_login(chat, &user, platform);
     // Fails if the password was changed after it was verified above.
     let created = chat.store.create_login(login, user.session_version, now).await?;
@@ -272,19 +272,21 @@ pub async fn change_password(
     new: String,
 ) -> Result<(), Error> {
     account::check_password(&new)?;
-    let (at, account) = (chat.clock.ticks(), caller.user.folded());
     let failed = |why, reason: Reason| {
         failed_logins::report(chat, AttemptKind::PasswordChange, from, caller.user.as_str(), why);
         Error::from(reason)
     };
-    if !chat.login_throttle.account.take(account.clone(), at) {
-        return Err(failed(FailureReason::TooManyTries, Reason::TooManyRequests));
-    }
+    let attempt = login_throttle::start_attempt(chat, &caller.user, from).await;
+    let attempt = attempt.map_err(|reason| failed(FailureReason::TooManyTries, reason))?;
     let user = chat.store.user(&caller.user).await?.ok_or(Reason::SessionInvalid)?;
-    if !chat.passwords.verify(old, Some(user.password_hash.clone())).await? {
-        return Err(failed(FailureReason::WrongPassword, Reason::LoginFailed));
+    match chat.passwords.verify(old, Some(user.password_hash.clone())).await {
+        Ok(true) => attempt.succeed(chat.clock.ticks()),
+        Ok(false) => return Err(failed(FailureReason::WrongPassword, Reason::LoginFailed)),
+        Err(error) => {
+            attempt.refund(); // the password was not verified
+            return Err(error);
+        }
     }
-    chat.login_throttle.account.refund(account, at);
     let hash = chat.passwords.hash(new).await?;
     let version = user.session_version;
     let changed = chat.store.change_password(&caller.user, version, hash).await?;

@@ -1,5 +1,6 @@
 //! Time and randomness are injected, so that tests control them.
 
+use crate::Boxed;
 use crate::ids::Millis;
 
 pub trait Clock: Send + Sync {
@@ -8,6 +9,9 @@ pub trait Clock: Send + Sync {
 
     /// Monotonic time, for measuring durations.
     fn ticks(&self) -> Millis;
+
+    /// Returns when so many of these ticks have passed.
+    fn sleep(&self, ms: u64) -> Boxed<'static, ()>;
 }
 
 /// A cryptographic random generator, for tokens and ids that must not be guessable.

@@ -13,7 +13,7 @@
 //! - [`policy`]: pure decisions
 //! - [`chat`]: routes each command to a feature: [`auth`], [`password_reset`], [`devices`], [`token`],
 //!   [`user_lookup`], [`profile`], [`presence`], [`group`], [`send`], [`word_filter`], [`read`],
-//!   [`conversations`], [`recall`], [`query`], [`sync`]; [`throttle`]: rate limits
+//!   [`conversations`], [`recall`], [`query`], [`sync`]; [`throttle`], `delay_limit`: rate limits
 //! - [`cursor_audit`], `meters`: log lines and metrics of acknowledgements
 
 pub mod account;
@@ -25,6 +25,7 @@ pub mod clock;
 pub mod command;
 pub mod conversations;
 pub mod cursor_audit;
+mod delay_limit;
 pub mod devices;
 pub mod event;
 mod failed_logins;

@@ -1,4 +1,4 @@
-//! One-time codes for users who cannot character in: they forgot their password, or were imported from a system
+//! One-time codes for users who cannot sign in: they forgot their password, or were imported from a system
 //! whose password hashes are unusable. The operator hands out a code, which sets a new password once.
 
 use std::net::IpAddr;
@@ -16,7 +16,7 @@ use crate::model::ResetCode;
 use crate::policy::account;
 use crate::reason::{Error, Reason};
 use crate::store::Store;
-use crate::user_lookup;
+use crate::{login_throttle, user_lookup};
 
 pub const TTL_MS: u64 = 30 * 24 * 60 * 60 * 1000;
 
@@ -73,7 +73,7 @@ fn hash_of(user: &UserId, code: &str) -> [u8; 32] {
     hasher.finalize().into()
 }
 
-/// Sets a new password by a code; every character-in of the user ends at once. An unknown user and a wrong
+/// Sets a new password by a code; every sign-in of the user ends at once. An unknown user and a wrong
 /// code give the same error.
 pub async fn reset_password(
     chat: &Chat,
@@ -89,7 +89,7 @@ pub async fn reset_password(
     };
     let id = UserId::parse(user_id);
     let id = id.map_err(|_| failed(FailureReason::UnknownUser, Reason::ResetFailed))?;
-    let attempt = chat.login_throttle.start_attempt(&id, from, chat.clock.ticks());
+    let attempt = login_throttle::start_attempt(chat, &id, from).await;
     let attempt = attempt.map_err(|reason| failed(FailureReason::TooManyTries, reason))?;
     let user = user_lookup::find_account(&*chat.store, &id).await?;
     let user = user.ok_or_else(|| failed(FailureReason::UnknownUser, Reason::ResetFailed))?;

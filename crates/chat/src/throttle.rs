@@ -34,6 +34,18 @@ impl Bucket {
         self.take_many(1.0, rate, burst, now)
     }
 
+    /// Returns a token.
+    pub(crate) fn refund(&mut self, burst: f64) {
+        self.tokens = (self.tokens + 1.0).min(burst);
+    }
+
+    /// Whether no token is missing.
+    pub(crate) fn is_full(&self, rate: f64, burst: f64, now: Millis) -> bool {
+        #[expect(clippy::cast_precision_loss, reason = "no interval reaches 2⁵³ ms")]
+        let refilled = self.tokens + now.since(self.at) as f64 * rate;
+        refilled >= burst
+    }
+
     fn take_many(&mut self, wanted: f64, rate: f64, burst: f64, now: Millis) -> bool {
         #[expect(clippy::cast_precision_loss, reason = "no interval reaches 2⁵³ ms")]
         let refilled = self.tokens + now.since(self.at) as f64 * rate;
@@ -75,14 +87,6 @@ impl<K: Hash + Eq> Throttle<K> {
         })
     }
 
-    /// Returns a token.
-    pub fn refund(&self, key: K, now: Millis) {
-        self.with(key, now, |bucket, _, burst| {
-            bucket.tokens = (bucket.tokens + 1.0).min(burst);
-            true
-        });
-    }
-
     fn with(&self, key: K, now: Millis, act: impl FnOnce(&mut Bucket, f64, f64) -> bool) -> bool {
         if self.rate == 0.0 {
             return true;
@@ -90,8 +94,7 @@ impl<K: Hash + Eq> Throttle<K> {
         let mut buckets = self.buckets.lock().unwrap_or_else(PoisonError::into_inner);
         if buckets.len() >= KEYS_MAX && !buckets.contains_key(&key) {
             let (rate, burst) = (self.rate, self.burst);
-            #[expect(clippy::cast_precision_loss, reason = "no interval reaches 2⁵³ ms")]
-            buckets.retain(|_, b| b.tokens + now.since(b.at) as f64 * rate < burst);
+            buckets.retain(|_, bucket| !bucket.is_full(rate, burst, now));
             if buckets.len() >= KEYS_MAX {
                 buckets.clear(); // better than refusing every new key
             }

@@ -1,7 +1,7 @@
 //! The state that all sockets of a node share.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use nexo_chat::bus::Listener;
 use nexo_chat::ids::ConnectionId;
@@ -9,6 +9,8 @@ use nexo_chat::{Chat, Reason};
 use nexo_wire::dialect::ClientLimits;
 use tokio::sync::watch;
 
+use crate::admission::{Admission, AdmissionLimits};
+use crate::backups::Backups;
 use crate::delivery::Delivery;
 use crate::delivery::fanout::Fanout;
 use crate::meters::Meters;
@@ -22,8 +24,12 @@ pub struct Gateway {
     pub(crate) fanout: Arc<Fanout>,
     pub(crate) delivery: Arc<Delivery>,
     pub(crate) meters: Arc<Meters>,
+    /// The places of clients' connections.
+    pub(crate) admission: Arc<Admission>,
     /// Renders the page of `/metrics`.
     pub metrics_page: Box<dyn Fn() -> String + Send + Sync>,
+    /// Set once, if this server makes backups.
+    backups: OnceLock<Arc<dyn Backups>>,
     draining: watch::Sender<bool>,
     sessions: watch::Sender<usize>,
     next_connection: AtomicU64,
@@ -44,6 +50,11 @@ impl Gateway {
         let mut upper = [0; 4];
         chat.rng.fill(&mut upper);
         let first = u64::from(u32::from_be_bytes(upper)) << 32;
+        let admission = Admission::new(AdmissionLimits {
+            connections: options.connections_max,
+            unauthenticated: options.unauthenticated_max,
+            per_address: options.connections_per_address,
+        });
         Arc::new(Self {
             limits: options.limits(&chat.rules),
             chat,
@@ -51,11 +62,22 @@ impl Gateway {
             fanout,
             delivery,
             meters,
+            admission,
             metrics_page,
+            backups: OnceLock::new(),
             draining: watch::Sender::new(false),
             sessions: watch::Sender::new(0),
             next_connection: AtomicU64::new(first | 1),
         })
+    }
+
+    /// Serves `/admin/backup` with this; only the first call counts.
+    pub fn set_backups(&self, backups: Arc<dyn Backups>) {
+        self.backups.get_or_init(|| backups);
+    }
+
+    pub(crate) fn backups(&self) -> Option<&Arc<dyn Backups>> {
+        self.backups.get()
     }
 
     pub(crate) fn next_connection_id(&self) -> ConnectionId {

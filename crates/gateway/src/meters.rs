@@ -6,9 +6,13 @@ use metrics::{Counter, Gauge, Histogram, counter, gauge, histogram};
 use nexo_chat::Reason;
 use nexo_wire::codes;
 
+use crate::admission::NoPlace;
+
 pub(crate) struct Meters {
     /// Sockets that are open now, authenticated or not.
     pub(crate) connections: Gauge,
+    /// Connections that have not authenticated, sampled twice a second.
+    pub(crate) unauthenticated: Gauge,
     pub(crate) frames_in: Counter,
     pub(crate) frames_out: Counter,
     /// Pushes put into an outbox.
@@ -33,6 +37,7 @@ impl Default for Meters {
     fn default() -> Self {
         Self {
             connections: gauge!("nexo_connections"),
+            unauthenticated: gauge!("nexo_unauthenticated_connections"),
             frames_in: counter!("nexo_frames_in_total"),
             frames_out: counter!("nexo_frames_out_total"),
             pushed: counter!("nexo_pushes_total", "result" => "queued"),
@@ -60,6 +65,20 @@ impl Meters {
     pub(crate) fn count_refusal(via: &'static str, reason: Reason) {
         let reason = codes::row(reason).typed;
         counter!("nexo_refusals_total", "via" => via, "reason" => reason).increment(1);
+    }
+
+    /// Counts a connection that was refused because there was no place for it.
+    pub(crate) fn count_no_place(why: NoPlace) {
+        let reason = match why {
+            NoPlace::Full => "full",
+            NoPlace::Address => "address",
+        };
+        counter!("nexo_connections_refused_total", "reason" => reason).increment(1);
+    }
+
+    /// Counts a connection that made room for another before it authenticated.
+    pub(crate) fn count_eviction() {
+        counter!("nexo_connections_refused_total", "reason" => "evicted").increment(1);
     }
 
     pub(crate) fn count_session_end(reason: &'static str) {

@@ -6,6 +6,8 @@ use std::time::Duration;
 use nexo_chat::rules::Rules;
 use nexo_wire::dialect::ClientLimits;
 
+use crate::ip_network::IpNetwork;
+
 /// The settings of sockets and HTTP.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -31,12 +33,16 @@ pub struct Options {
     pub outbox_high_bytes: usize,
     /// A socket whose outbox stays full for this long is closed.
     pub unwritable_close_ms: u64,
-    /// Open TCP connections of the whole process.
+    /// Open TCP connections of clients.
     pub connections_max: usize,
+    /// Those of one address; zero is no limit.
+    pub connections_per_address: usize,
+    /// Those that have not authenticated.
+    pub unauthenticated_max: usize,
     /// Origins whose pages may send requests and open a WebSocket, such as `https://app.example.com`.
     pub allowed_origins: Vec<String>,
     /// Proxies whose `X-Forwarded-For` is trusted.
-    pub trusted_proxies: Vec<IpAddr>,
+    pub trusted_proxies: Vec<IpNetwork>,
     /// A connection whose peer acknowledges nothing for this long is reset.
     pub write_timeout: Duration,
     /// The bearer token for `/metrics`; without one the page is closed.
@@ -64,6 +70,8 @@ impl Default for Options {
             outbox_high_bytes: 512 * 1024,
             unwritable_close_ms: 3_000,
             connections_max: 100_000,
+            connections_per_address: 1000,
+            unauthenticated_max: 25_000,
             allowed_origins: Vec::new(),
             trusted_proxies: Vec::new(),
             write_timeout: Duration::from_secs(30),
@@ -76,6 +84,11 @@ impl Default for Options {
 }
 
 impl Options {
+    /// Whether a peer is a proxy whose `X-Forwarded-For` is trusted.
+    pub(crate) fn is_trusted_proxy(&self, peer: IpAddr) -> bool {
+        self.trusted_proxies.iter().any(|network| network.contains(peer))
+    }
+
     /// The limits that clients are told.
     pub fn limits(&self, rules: &Rules) -> ClientLimits {
         ClientLimits {

@@ -27,6 +27,8 @@ pub async fn sweep(gateway: Arc<Gateway>) {
         tokio::select! {
             _ = ticks.tick() => {
                 gateway.fanout.connections.for_each(|connection| check(&gateway, connection));
+                #[expect(clippy::cast_precision_loss, reason = "there are fewer connections than 2⁵³")]
+                gateway.meters.unauthenticated.set(gateway.admission.unauthenticated() as f64);
             }
             () = gateway.drain_started() => return,
         }

@@ -19,7 +19,8 @@ use tokio::net::TcpListener;
 use crate::growth::growth;
 
 /// No rate limits and cheap password hashes: the benchmarks measure messages.
-pub(crate) const SETTINGS: [(&str, &str); 9] = [
+pub(crate) const SETTINGS: [(&str, &str); 10] = [
+    ("NEXO_LIMITS__CONNECTIONS_PER_ADDRESS", "0"),
     ("NEXO_LIMITS__USER_SENDS_PER_SECOND", "0"),
     ("NEXO_LIMITS__USER_REQUESTS_PER_SECOND", "0"),
     ("NEXO_LIMITS__CONNECTION_FRAMES_PER_SECOND", "0"),
@@ -57,7 +58,7 @@ pub(crate) enum BenchCommand {
 impl BenchCommand {
     pub(crate) fn run(self) -> anyhow::Result<()> {
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-        crate::serve::raise_file_limit();
+        crate::descriptors::raise_limit();
         let done = runtime.block_on(async {
             tokio::select! {
                 done = self.measure() => done,

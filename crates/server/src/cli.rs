@@ -6,11 +6,13 @@ use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
 
+use crate::backup::BackupCommand;
 use crate::bench::BenchCommand;
 use crate::config::{self, Config};
 use crate::doctor::DoctorCommand;
 use crate::import::ImportCommand;
 use crate::migrate::MigrateCommand;
+use crate::restore::RestoreCommand;
 use crate::serve;
 use crate::user::UserCommand;
 
@@ -30,6 +32,8 @@ const EXAMPLES: &str = "Examples:
   nexo config check --config nexo.toml
   nexo migrate --from ./data --to mysql://nexo:password@db/nexo
   nexo doctor --data ./data                  is everything readable?
+  nexo backup create --to /mnt/backups       while the server runs, or of a stopped one
+  nexo restore --from /mnt/backups --data ./restored
   nexo user reset-code alice                 alice forgot her password
   nexo bench private --duration 10           how fast is it here?";
 
@@ -47,6 +51,11 @@ pub(crate) enum CliCommand {
     /// Takes over the data of another system.
     #[command(subcommand)]
     Import(ImportCommand),
+    /// Makes, lists, checks and deletes backups of the embedded store.
+    #[command(subcommand)]
+    Backup(BackupCommand),
+    /// Makes a new data folder from a backup.
+    Restore(RestoreCommand),
     /// Helps a user: creates a code with which they set a new password.
     #[command(subcommand)]
     User(UserCommand),
@@ -108,6 +117,8 @@ impl CliCommand {
             }
             Self::Migrate(migrate) => migrate.run(),
             Self::Import(import) => import.run(),
+            Self::Backup(backup) => backup.run(),
+            Self::Restore(restore) => restore.run(),
             Self::User(user) => user.run(),
             Self::Bench(bench) => bench.run(),
         }

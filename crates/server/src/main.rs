@@ -2,18 +2,21 @@
 //!
 //! - `cli`: the command line; `config`: the settings;
 //! - `serve`, `wiring`, `two_phase`: runs the server, and builds it from its settings;
-//! - `clock`, `passwords`, `secrets`, `logs`: what the server needs from the system;
+//! - `clock`, `descriptors`, `passwords`, `secrets`, `logs`: what the server needs from the system;
 //! - `metric_table`, `process_metrics`: what `/metrics` shows;
 //! - `migrate`, `import`: copy data into an empty store (`store_location`, `copy`, `reset_codes_file`);
 //! - `doctor`: examines a data folder, repairs and salvages;
+//! - `backup`: makes backups, on a schedule or when asked; `restore`: a new data folder from one;
 //! - `user`: reset codes for people who forgot their password;
 //! - `bench`, `growth`: benchmarks.
 
+mod backup;
 mod bench;
 mod cli;
 mod clock;
 mod config;
 mod copy;
+mod descriptors;
 mod doctor;
 mod error_chain;
 mod growth;
@@ -25,6 +28,7 @@ mod passwords;
 mod process_metrics;
 mod redact_url;
 mod reset_codes_file;
+mod restore;
 mod secrets;
 mod serve;
 mod store_location;

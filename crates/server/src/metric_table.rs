@@ -15,6 +15,12 @@ pub(crate) enum MetricKind {
 /// The metrics that are recorded as events happen.
 pub(crate) const RECORDED: &[(MetricKind, &str, &str)] = &[
     (Gauge, "nexo_connections", "Open WebSockets, those that have not signed in yet included"),
+    (Gauge, "nexo_unauthenticated_connections", "Open connections that have not signed in"),
+    (
+        Counter,
+        "nexo_connections_refused_total",
+        "Connections without a place, by reason: full, address, or evicted by a newer one",
+    ),
     (
         Counter,
         "nexo_sign_in_failures_total",
@@ -61,6 +67,18 @@ pub(crate) const RECORDED: &[(MetricKind, &str, &str)] = &[
     (Gauge, "nexo_store_queue", "Writes that wait for the store"),
     (Gauge, "nexo_store_damaged_places", "Places of the stored data that were found damaged"),
     (Counter, "nexo_store_damaged_reads_total", "Reads that met damaged data"),
+    (
+        Gauge,
+        "nexo_backup_last_success_timestamp_seconds",
+        "The moment whose data the newest backup has, in seconds since 1970",
+    ),
+    (Gauge, "nexo_backup_duration_seconds", "Seconds the newest backup took"),
+    (Gauge, "nexo_backup_written_bytes", "Bytes the newest backup had to write"),
+    (
+        Counter,
+        "nexo_backup_failures_total",
+        "Backups and their parts that failed, by kind: backup, log, prune",
+    ),
     (Gauge, "nexo_bus_up", "1 while this node can publish to other nodes and receive from them"),
     (Counter, "nexo_bus_published_total", "Events published to other nodes, once per node"),
     (Counter, "nexo_bus_dropped_total", "Events that other nodes may not have received"),

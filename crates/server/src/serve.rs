@@ -6,11 +6,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
-use nexo_gateway::{Gateway, http, listen, sweep};
+use nexo_gateway::listen::{self, Entrance};
+use nexo_gateway::{Gateway, sweep};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::config::Config;
+use crate::descriptors::{self, DescriptorBudget};
 use crate::logs;
 use crate::redact_url::without_password;
 use crate::wiring::{self, ServerParts};
@@ -22,22 +24,23 @@ const FOLD_EVERY: Duration = Duration::from_secs(5);
 /// Serves until a signal asks to stop; returns when everything is on disk.
 pub(crate) fn serve(config: &Config) -> anyhow::Result<()> {
     logs::start(&config.log)?;
-    raise_file_limit();
+    let budget = DescriptorBudget::new(descriptors::raise_limit(), config)?;
+    budget.warn_if_clamped();
     // Only the owner may read the files that the server writes.
     rustix::process::umask(rustix::fs::Mode::RWXG | rustix::fs::Mode::RWXO);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    runtime.block_on(run(config))
+    runtime.block_on(run(config, budget.connections))
 }
 
-async fn run(config: &Config) -> anyhow::Result<()> {
+async fn run(config: &Config, connections_max: usize) -> anyhow::Result<()> {
     let address: SocketAddr = config.listen.parse().context("listen")?;
     // Bind the port first: opening a large store only to find the port taken would waste time.
     let listener =
         TcpListener::bind(address).await.with_context(|| format!("cannot listen on {address}"))?;
-    let ServerParts { gateway, store, redis, two_phase, metrics } = wiring::build(config).await?;
+    let ServerParts { gateway, store, redis, two_phase, backups, metrics } =
+        wiring::build(config, connections_max).await?;
     let address = listener.local_addr()?;
     warn_if_open(address);
-    let router = http::router(Arc::clone(&gateway));
     tokio::spawn(sweep::sweep(Arc::clone(&gateway)));
     tokio::spawn(async move {
         loop {
@@ -51,9 +54,13 @@ async fn run(config: &Config) -> anyhow::Result<()> {
     tokio::spawn(stop_on_signal(Arc::clone(&gateway), Signals::new()?));
     writeln!(std::io::stdout(), "Nexo is listening on http://{address}")?;
     tracing::info!(%address, data = config.data, store = without_password(&config.store), "listening");
-    listen::listen(Arc::clone(&gateway), listener, router).await;
+    listen::listen(Arc::clone(&gateway), listener, Entrance::for_clients(&gateway)).await;
     if let Some(two_phase) = two_phase {
         two_phase.stop().await;
+    }
+    if let Some(backups) = backups {
+        // It holds the folder's lock while it copies.
+        backups.stop().await;
     }
     // Closing the store publishes what is still being saved; only then may this node leave the bus.
     let closed = store.close().await;
@@ -65,12 +72,11 @@ async fn run(config: &Config) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Serves `/metrics` without a token on an address of its own, which the operator keeps private.
+/// Serves `/metrics` and health checks without a token on an address of its own, which the operator keeps private.
 async fn serve_metrics(gateway: &Arc<Gateway>, address: &str) -> anyhow::Result<()> {
     let listener =
         TcpListener::bind(address).await.with_context(|| format!("cannot listen on {address}"))?;
-    let router = http::metrics_router(Arc::clone(gateway));
-    tokio::spawn(listen::listen(Arc::clone(gateway), listener, router));
+    tokio::spawn(listen::listen(Arc::clone(gateway), listener, Entrance::for_metrics(gateway)));
     Ok(())
 }
 
@@ -111,14 +117,4 @@ async fn stop_on_signal(gateway: Arc<Gateway>, mut signals: Signals) {
     signals.next().await;
     tracing::warn!("stopping at once");
     std::process::exit(1);
-}
-
-/// Raises the limit of open files as far as the system allows: every socket is one.
-pub(crate) fn raise_file_limit() {
-    use rustix::process::{Resource, getrlimit, setrlimit};
-    let mut limit = getrlimit(Resource::Nofile);
-    limit.current = limit.maximum;
-    if let Err(error) = setrlimit(Resource::Nofile, limit) {
-        tracing::warn!(%error, "cannot raise the limit of open files");
-    }
 }

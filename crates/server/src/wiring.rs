@@ -13,11 +13,13 @@ use nexo_chat::rules::Rules;
 use nexo_chat::store::Store;
 use nexo_chat::token::TokenKey;
 use nexo_chat::word_filter::WordFilter;
-use nexo_gateway::{Gateway, Options};
+use nexo_gateway::{Backups, Gateway, Options};
 use nexo_redis_link::NodeId;
+use nexo_store::embedded::LogClock;
 use nexo_store::{Embedded, Memory, MySql};
 use nexo_two_phase::Coordinator;
 
+use crate::backup::BackupService;
 use crate::clock::{SystemClock, SystemRng};
 use crate::config::Config;
 use crate::metric_table;
@@ -34,13 +36,22 @@ pub(crate) struct ServerParts {
     /// The bus between nodes; `None` on a single node.
     pub(crate) redis: Option<Arc<RedisBus>>,
     pub(crate) two_phase: Option<Arc<Coordinator>>,
+    /// Makes backups; `None` without a target.
+    pub(crate) backups: Option<Arc<BackupService>>,
     pub(crate) metrics: PrometheusHandle,
 }
 
-/// Opens the store and builds everything on it.
-pub(crate) async fn build(config: &Config) -> anyhow::Result<ServerParts> {
+/// Opens the store and builds everything on it. `connections_max` is what the descriptors allow.
+pub(crate) async fn build(config: &Config, connections_max: usize) -> anyhow::Result<ServerParts> {
     let metrics = start_metrics()?;
-    let store = open_store(config).await?;
+    let embedded = match config.store.as_str() {
+        "embedded" => Some(open_embedded(config)?),
+        _ => None,
+    };
+    let store = match &embedded {
+        Some(embedded) => Arc::clone(embedded) as Arc<dyn Store>,
+        None => open_store(config).await?,
+    };
     let mut node = [0; 16];
     SystemRng.fill(&mut node);
     let node = NodeId(node);
@@ -65,7 +76,7 @@ pub(crate) async fn build(config: &Config) -> anyhow::Result<ServerParts> {
         Options {
             metrics_token: Some(metrics_token),
             system_token: Some(system_token),
-            ..config.gateway_options()
+            ..config.gateway_options(connections_max)
         },
         Box::new(move || {
             let mut page = recorded.render();
@@ -77,7 +88,11 @@ pub(crate) async fn build(config: &Config) -> anyhow::Result<ServerParts> {
         Some(startup) => Some(startup.start().await?),
         None => None,
     };
-    Ok(ServerParts { gateway, store, redis, two_phase, metrics })
+    let backups = BackupService::start(config, embedded)?;
+    if let Some(backups) = &backups {
+        gateway.set_backups(Arc::clone(backups) as Arc<dyn Backups>);
+    }
+    Ok(ServerParts { gateway, store, redis, two_phase, backups, metrics })
 }
 
 /// Builds the domain on a store and a bus.
@@ -110,7 +125,7 @@ pub(crate) fn chat(
 
 pub(crate) async fn open_store(config: &Config) -> anyhow::Result<Arc<dyn Store>> {
     if config.store == "embedded" {
-        return open_embedded(config);
+        return Ok(open_embedded(config)?);
     }
     std::fs::create_dir_all(&config.data)
         .with_context(|| format!("cannot create {}", config.data))?;
@@ -147,9 +162,10 @@ fn connect_redis(access: Option<&RedisAccess>) -> anyhow::Result<Option<Arc<Redi
     Ok(Some(redis.with_context(|| format!("cannot use {}", options.redis))?))
 }
 
-pub(crate) fn open_embedded(config: &Config) -> anyhow::Result<Arc<dyn Store>> {
+pub(crate) fn open_embedded(config: &Config) -> anyhow::Result<Arc<Embedded>> {
     let folder = Path::new(&config.data);
-    let store = Embedded::open(folder, &config.embedded_options())
+    let clock = LogClock::new(Arc::new(SystemClock::new()));
+    let store = Embedded::open(folder, &nexo_store::Options { clock, ..config.embedded_options() })
         .context("cannot open the data folder")?; // the error names it
     Ok(store)
 }

@@ -8,6 +8,9 @@ use crate::http::Http;
 use crate::person::Person;
 use crate::socket::seq;
 
+/// The status of a recalled message over HTTP.
+const RECALLED: u8 = 4;
+
 /// The sends and acknowledgements of one conversation's sender.
 #[derive(Clone, Debug, Default)]
 pub struct History {
@@ -15,6 +18,8 @@ pub struct History {
     tried: HashMap<String, String>,
     /// Every acknowledgement: client id → (server id, seq).
     acked: HashMap<String, (String, u64)>,
+    /// Every attempted recall: client id → whether it was acknowledged.
+    recalls: HashMap<String, bool>,
 }
 
 impl History {
@@ -34,10 +39,25 @@ impl History {
         );
     }
 
+    /// Records a recall before it goes out.
+    pub fn recall_tried(&mut self, client_id: &str) {
+        self.recalls.entry(client_id.to_owned()).or_default();
+    }
+
+    /// Records an ACK(revoked).
+    pub fn recall_acked(&mut self, client_id: &str) {
+        self.recalls.insert(client_id.to_owned(), true);
+    }
+
     /// Sends without an acknowledgement.
     pub fn open(&self) -> Vec<(String, String)> {
         let open = self.tried.iter().filter(|(id, _)| !self.acked.contains_key(*id));
         open.map(|(id, body)| (id.clone(), body.clone())).collect()
+    }
+
+    /// Every attempted send: client id and body.
+    pub fn all_tried(&self) -> Vec<(String, String)> {
+        self.tried.iter().map(|(id, body)| (id.clone(), body.clone())).collect()
     }
 
     /// The number of acknowledged sends.
@@ -45,16 +65,26 @@ impl History {
         self.acked.len()
     }
 
-    /// Reads the whole conversation and checks it: seqs are dense, every acknowledged message is stored under
-    /// its seq, none is stored twice, and none was never sent.
+    /// Reads the whole conversation and checks it.
     pub async fn check(&self, http: &Http, reader: &Person, peer: &str) {
-        let stored = read_all(http, reader, peer).await;
+        self.check_stored(&read_all(http, reader, peer).await);
+    }
+
+    /// Checks a whole conversation: seqs are dense, every acknowledged message is stored under its seq, none is
+    /// stored twice, none was never sent, and exactly those are recalled that were asked to be.
+    pub fn check_stored(&self, stored: &[Value]) {
         let mut by_client_id = BTreeMap::new();
         for (message, expect) in stored.iter().zip(1..) {
             assert_eq!(seq(message), expect, "seqs are dense: {message}");
             let client_id = message["clientMsgId"].as_str().expect("a client id");
-            let body = message["content"].as_str().expect("a body");
-            assert_eq!(self.tried.get(client_id).map(String::as_str), Some(body), "invented");
+            let tried = self.tried.get(client_id).expect("invented");
+            let (is_recalled, recall) =
+                (message["status"] == RECALLED, self.recalls.get(client_id));
+            assert!(is_recalled || recall != Some(&true), "not recalled: {client_id}");
+            assert!(!is_recalled || recall.is_some(), "recalled by nobody: {client_id}");
+            if !is_recalled {
+                assert_eq!(message["content"].as_str(), Some(tried.as_str()), "other words");
+            }
             assert!(by_client_id.insert(client_id, message).is_none(), "twice: {client_id}");
         }
         for (client_id, (server_id, promised)) in &self.acked {

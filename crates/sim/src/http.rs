@@ -85,8 +85,12 @@ impl Http {
 
     /// As [`Self::raw`]; `None` if the connection broke before a response.
     pub async fn try_raw(&self, bytes: &[u8]) -> Option<HttpResponse> {
+        self.try_raw_on(TcpStream::connect(&self.authority).await.ok()?, bytes).await
+    }
+
+    /// As [`Self::try_raw`], on a connection that is open already.
+    pub async fn try_raw_on(&self, mut stream: TcpStream, bytes: &[u8]) -> Option<HttpResponse> {
         let exchange = async {
-            let mut stream = TcpStream::connect(&self.authority).await?;
             stream.write_all(bytes).await?;
             let mut answer = Vec::new();
             stream.read_to_end(&mut answer).await?;

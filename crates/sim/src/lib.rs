@@ -4,6 +4,8 @@
 //! - [`process`]: a server process that can be killed and restarted on the same data
 //! - [`mariadb`], [`redis`], [`redis_cluster`]: the services a server may need, which can be killed too
 //! - [`proxy`]: a TCP proxy that cuts, stalls and delays connections; [`balancer`]: a load balancer
+//! - [`flood`]: connections that say nothing, more and more of them
+//! - [`backups`]: backups of a server, as an operator makes and restores them
 //! - [`http`]: an HTTP client that can also send malformed requests
 //! - [`person`]: an account with its tokens
 //! - [`socket`]: a WebSocket client of the typed dialect
@@ -14,20 +16,26 @@
 //! - [`large_group`]: many accounts and one group of them, written before a server starts
 //! - [`history`]: compares what was acknowledged with what is stored
 //! - [`group_timeline`]: what a permanent member received, and what other members must see
+//! - [`crash_load`]: clients that send, recall and retry until the server dies; [`loop_disk`]: a disk whose power
+//!   can be cut
 //! - [`workload`]: clients that send and receive while a test breaks something
 
 #![allow(clippy::missing_panics_doc, reason = "panicking is how a test fails")]
 #![allow(clippy::must_use_candidate, reason = "noisy here")]
 
+pub mod backups;
 pub mod balancer;
 mod certificate;
+pub mod crash_load;
 pub mod dialect_client;
 mod duplicate_filter;
+pub mod flood;
 pub mod group;
 pub mod group_timeline;
 pub mod history;
 pub mod http;
 pub mod large_group;
+pub mod loop_disk;
 pub mod mariadb;
 pub mod person;
 mod port;
@@ -41,13 +49,17 @@ mod service;
 pub mod socket;
 pub mod workload;
 
+pub use backups::BackupRepository;
 pub use balancer::Balancer;
+pub use crash_load::CrashLoad;
 pub use dialect_client::{ClientDialect, DialectClient, ReceivedMessage, Recipient};
+pub use flood::Flood;
 pub use group::TestGroup;
 pub use group_timeline::GroupTimeline;
 pub use history::History;
 pub use http::{Http, HttpResponse};
 pub use large_group::LargeGroup;
+pub use loop_disk::LoopDisk;
 pub use mariadb::MariaDb;
 pub use person::Person;
 pub use process::Server;

@@ -74,6 +74,7 @@ impl Setup {
             nodes: nodes(),
         };
         setup
+            .with("NEXO_LIMITS__CONNECTIONS_PER_ADDRESS", "0")
             .with("NEXO_LIMITS__USER_SENDS_PER_SECOND", "0")
             .with("NEXO_LIMITS__USER_REQUESTS_PER_SECOND", "0")
             .with("NEXO_LIMITS__CONNECTION_FRAMES_PER_SECOND", "0")

@@ -47,7 +47,11 @@ impl Socket {
 
     /// Connects; `None` if that fails.
     pub async fn try_open(authority: &str) -> Option<Self> {
-        let tcp = TcpStream::connect(authority).await.ok()?;
+        Self::try_open_on(TcpStream::connect(authority).await.ok()?, authority).await
+    }
+
+    /// Opens a WebSocket on a connection; `None` if that fails.
+    pub async fn try_open_on(tcp: TcpStream, authority: &str) -> Option<Self> {
         tcp.set_nodelay(true).ok()?;
         let (stream, _) = client_async(format!("ws://{authority}/ws"), tcp).await.ok()?;
         Some(Self { stream, queued: VecDeque::new(), duplicates: DuplicateFilter::new() })

@@ -1,5 +1,5 @@
 //! Writes the sample data folder that `tests/formats.rs` opens, for a new format:
-//! `cargo run -p nexo-store --example make_fixture -- crates/store/tests/fixtures/v2`
+//! `cargo run -p nexo-store --example make_fixture -- crates/store/tests/fixtures/v3`
 
 use std::error::Error;
 use std::fs;

@@ -57,13 +57,18 @@ async fn format_2_opens() {
     check("v2", true).await;
 }
 
+#[tokio::test]
+async fn format_3_opens() {
+    check("v3", true).await;
+}
+
 async fn check(version: &str, is_new: bool) {
     let folder = copy_of(version);
     let store: Arc<dyn Store> = Embedded::open(folder.path(), &folder::options()).unwrap();
     // Raised at open, since new records are written from now on: an older program refuses the
     // folder.
     let format = fs::read_to_string(folder.path().join("FORMAT")).unwrap();
-    assert_eq!(format, "nexo store format 2\n");
+    assert_eq!(format, "nexo store format 3\n");
     let (alice, bob) = (UserId::parse("alice").unwrap(), UserId::parse("bob").unwrap());
     let conversation = ConversationId::private(&alice, &bob);
 

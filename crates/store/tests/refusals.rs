@@ -60,11 +60,11 @@ fn a_folder_in_use_is_not_opened_twice() {
 #[test]
 fn a_newer_format_is_refused_with_both_numbers() {
     let folder = tempfile::tempdir().unwrap();
-    fs::write(folder.path().join("FORMAT"), "nexo store format 3\n").unwrap();
+    fs::write(folder.path().join("FORMAT"), "nexo store format 4\n").unwrap();
     let error = Embedded::open(folder.path(), &folder::options()).err().unwrap();
-    assert!(matches!(error, OpenError::Newer { found: 3, known: 2, .. }), "{error}");
+    assert!(matches!(error, OpenError::Newer { found: 4, known: 3, .. }), "{error}");
     let said = error.to_string();
-    assert!(said.contains("newer") && said.contains("format 3"), "{said}");
+    assert!(said.contains("newer") && said.contains("format 4"), "{said}");
 }
 
 #[test]
@@ -144,7 +144,10 @@ async fn check_poisoned(kind: FaultKind, may_be_there: bool) {
     assert!(store.close().await.is_err());
     drop(store);
 
+    let dirty = folder.path().join("DIRTY");
+    assert_eq!(dirty.exists(), kind == FaultKind::Sync, "a failed sync is remembered");
     let store = Embedded::open(folder.path(), &options).unwrap();
+    assert!(!dirty.exists(), "and forgotten when the log was written again");
     store.health().unwrap();
     let before = history(&store).await.len();
     assert!(before == 1 || may_be_there, "{kind:?}: {before}");

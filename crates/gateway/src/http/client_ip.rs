@@ -4,9 +4,11 @@ use std::net::IpAddr;
 
 use axum::http::HeaderMap;
 
+use crate::ip_network::{IpNetwork, counted_address};
+
 /// The peer, or the last address in `X-Forwarded-For` that no trusted proxy has: a client can write the entries
-/// before it. An IPv6 address is cut to its /64, since one household has all of those.
-pub(super) fn client_ip(peer: IpAddr, headers: &HeaderMap, trusted: &[IpAddr]) -> IpAddr {
+/// before it. In the form in which clients are counted.
+pub(super) fn client_ip(peer: IpAddr, headers: &HeaderMap, trusted: &[IpNetwork]) -> IpAddr {
     let forwarded =
         headers.get_all("x-forwarded-for").iter().filter_map(|value| value.to_str().ok());
     let hops: Vec<&str> = forwarded.flat_map(|value| value.split(',')).map(str::trim).collect();
@@ -14,17 +16,13 @@ pub(super) fn client_ip(peer: IpAddr, headers: &HeaderMap, trusted: &[IpAddr]) -
     let mut from = peer.to_canonical();
     for hop in hops.iter().rev() {
         match hop.parse::<IpAddr>() {
-            Ok(before) if trusted.contains(&from) => from = before.to_canonical(),
+            Ok(before) if trusted.iter().any(|network| network.contains(from)) => {
+                from = before.to_canonical();
+            }
             _ => break,
         }
     }
-    match from {
-        IpAddr::V6(address) => {
-            let [a, b, c, d, ..] = address.segments();
-            IpAddr::from([a, b, c, d, 0, 0, 0, 0])
-        }
-        v4 @ IpAddr::V4(_) => v4,
-    }
+    counted_address(from)
 }
 
 #[cfg(test)]
@@ -36,7 +34,8 @@ mod tests {
         for value in forwarded {
             headers.append("x-forwarded-for", value.parse().unwrap());
         }
-        let trusted = ["10.0.0.1".parse().unwrap(), "10.0.0.2".parse().unwrap()];
+        let trusted: [IpNetwork; 3] =
+            ["10.0.0.1", "10.0.0.2", "fd00::/8"].map(|network| network.parse().unwrap());
         let from = client_ip(peer.parse().unwrap(), &headers, &trusted);
         assert_eq!(from, expect.parse::<IpAddr>().unwrap(), "{peer} {forwarded:?}");
     }
@@ -51,6 +50,8 @@ mod tests {
         check("10.0.0.1", &["6.6.6.6", "9.9.9.9"], "9.9.9.9");
         check("10.0.0.1", &["nonsense"], "10.0.0.1");
         check("::ffff:10.0.0.1", &["::ffff:9.9.9.9"], "9.9.9.9");
+        check("fd00::7", &["9.9.9.9, fd12::1"], "9.9.9.9");
+        check("fe80::7", &["9.9.9.9"], "fe80::");
     }
 
     #[test]

@@ -14,6 +14,7 @@ use nexo_wire::json::from_json;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
+use crate::admission::Place;
 use crate::gateway::Gateway;
 use crate::http::response::{RequestContext, query_names};
 
@@ -33,6 +34,10 @@ impl FromRequestParts<Arc<Gateway>> for Authenticated {
         let authenticated = async {
             let token = bearer(parts).unwrap_or_default();
             let caller = auth::authenticate(&gateway.chat, token).await?;
+            if let Some(place) = parts.extensions.get::<Arc<Place>>() {
+                // If it has to make room meanwhile, the listener closes it.
+                let _stays = place.set_authenticated();
+            }
             gateway.chat.count_request(&caller)?;
             Ok::<_, Error>(Self(caller))
         };

@@ -46,6 +46,7 @@ fn all_paths() -> Paths {
         routes::members::paths,
         routes::joining::paths,
         routes::history::group_paths,
+        routes::admin::paths,
         routes::server::paths,
         socket_path,
         docs_page::paths,
@@ -60,16 +61,39 @@ fn socket_path(paths: &mut Paths) {
 }
 
 /// The routes of clients.
-pub fn router(gateway: Arc<Gateway>) -> Router {
-    with_middleware(all_paths().router, gateway)
+pub(crate) fn router(gateway: Arc<Gateway>) -> Router {
+    with_middleware(all_paths().router.fallback(web_file), gateway)
 }
 
-/// `/metrics` and `/readyz` in full, without a token: for a listener that the operator keeps private.
-pub fn metrics_router(gateway: Arc<Gateway>) -> Router {
+/// `/healthz`, `/metrics`, and `/readyz` in full, without a token: for a listener that the operator keeps private.
+pub(crate) fn metrics_router(gateway: Arc<Gateway>) -> Router {
     let router = Router::new()
+        .route("/healthz", get(routes::server::healthz))
         .route("/metrics", get(routes::server::open_metrics))
-        .route("/readyz", get(routes::server::open_readyz));
+        .route("/readyz", get(routes::server::open_readyz))
+        .fallback(web_file);
     with_middleware(router, gateway)
+}
+
+/// What is answered while all places of clients are taken: health checks and metrics. Everything else is refused.
+pub(crate) fn probe_router(gateway: Arc<Gateway>) -> Router {
+    let router = Router::new()
+        .route("/healthz", get(routes::server::healthz))
+        .route("/metrics", get(routes::server::metrics))
+        .route("/readyz", get(routes::server::readyz))
+        .fallback(async |context: RequestContext| context.refuse(Reason::ServerBusy));
+    with_middleware(router, gateway)
+}
+
+/// A file of the web client, for paths that nothing else has.
+async fn web_file(
+    context: RequestContext,
+    method: Method,
+    uri: Uri,
+    headers: HeaderMap,
+) -> Response {
+    routes::web_client::file(&method, &uri, &headers)
+        .unwrap_or_else(|| context.refuse(Reason::NotFound))
 }
 
 /// Adds what every request gets: a request id, refusals in the envelope, CORS, compression.
@@ -78,16 +102,6 @@ fn with_middleware(router: Router<Arc<Gateway>>, gateway: Arc<Gateway>) -> Route
         .quality(CompressionLevel::Fastest)
         .compress_when(SizeAbove::new(COMPRESS_ABOVE));
     router
-        .fallback(
-            async |context: RequestContext,
-                   method: Method,
-                   uri: Uri,
-                   headers: HeaderMap|
-                   -> Response {
-                routes::web_client::file(&method, &uri, &headers)
-                    .unwrap_or_else(|| context.refuse(Reason::NotFound))
-            },
-        )
         .method_not_allowed_fallback(async |context: RequestContext| -> Response {
             context.refuse(Reason::MethodNotAllowed)
         })

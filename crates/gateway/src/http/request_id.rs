@@ -11,7 +11,9 @@ use axum::response::Response;
 use nexo_chat::Reason;
 use tracing::Instrument;
 
+use crate::admission::Place;
 use crate::gateway::Gateway;
+use crate::http::response::client_of;
 use crate::meters::Meters;
 
 /// In requests and responses.
@@ -46,6 +48,10 @@ pub(super) async fn assign(
     next: Next,
 ) -> Response {
     let since = Instant::now();
+    let place = request.extensions().get::<Arc<Place>>();
+    if let Some(place) = place.filter(|place| place.is_proxied()) {
+        place.set_client(client_of(&gateway, request.extensions(), request.headers()));
+    }
     let id = RequestId::new(&gateway, request.headers());
     let route = request.extensions().get::<MatchedPath>().cloned();
     let (method, path) = (request.method(), request.uri().path());
@@ -56,11 +62,13 @@ pub(super) async fn assign(
     let route = route.as_ref().map_or("other", MatchedPath::as_str).to_owned();
     let status = response.status();
     Meters::record_http(route, status.as_u16(), elapsed);
-    if let Some(reason) = response.extensions().get::<Reason>() {
-        Meters::count_refusal("http", *reason);
+    let reason = response.extensions().get::<Reason>().copied();
+    if let Some(reason) = reason {
+        Meters::count_refusal("http", reason);
     }
     span.in_scope(|| {
-        if status.is_server_error() {
+        // What is busy has its own lines in the log; a flood of requests must not write one each.
+        if status.is_server_error() && reason != Some(Reason::ServerBusy) {
             tracing::info!(status = status.as_u16(), ?elapsed, "answered");
         } else {
             tracing::debug!(status = status.as_u16(), ?elapsed, "answered");

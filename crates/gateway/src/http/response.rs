@@ -7,7 +7,7 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::{ConnectInfo, FromRequestParts, Query};
 use axum::http::request::Parts;
-use axum::http::{HeaderValue, StatusCode, Uri, header};
+use axum::http::{Extensions, HeaderMap, HeaderValue, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use nexo_chat::read::Page;
 use nexo_chat::{Error, Reason};
@@ -40,9 +40,7 @@ impl RequestContext {
     pub(super) fn new(gateway: &Gateway, parts: &Parts) -> Self {
         let request_id = parts.extensions.get::<RequestId>();
         let request_id = request_id.map_or_else(String::new, |id| id.0.clone());
-        let peer = parts.extensions.get::<ConnectInfo<SocketAddr>>();
-        let peer = peer.map_or(IpAddr::from([0, 0, 0, 0]), |peer| peer.0.ip());
-        let client_ip = client_ip(peer, &parts.headers, &gateway.options.trusted_proxies);
+        let client_ip = client_of(gateway, &parts.extensions, &parts.headers);
         Self { request_id, client_ip }
     }
 
@@ -116,6 +114,13 @@ impl RequestContext {
         }
         response
     }
+}
+
+/// The client of a request, which may have come through a proxy.
+pub(super) fn client_of(gateway: &Gateway, of: &Extensions, headers: &HeaderMap) -> IpAddr {
+    let peer = of.get::<ConnectInfo<SocketAddr>>();
+    let peer = peer.map_or(IpAddr::from([0, 0, 0, 0]), |peer| peer.0.ip());
+    client_ip(peer, headers, &gateway.options.trusted_proxies)
 }
 
 /// Answers may hold tokens and messages: caches on the way must not keep them.

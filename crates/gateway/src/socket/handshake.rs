@@ -125,7 +125,9 @@ impl SocketHandshake<'_> {
             Inbound::Login { user_id, password, platform } => {
                 self.count_attempt()?;
                 let chat = &self.gateway.chat;
-                match auth::login(chat, self.from, &user_id, password, platform).await {
+                let login = auth::login(chat, self.from, &user_id, password, platform).await;
+                self.restart_timeout();
+                match login {
                     Ok((tokens, _)) => self.finish_login(&tokens, &echo).await,
                     Err(error) => Ok(self.refuse(&error, &echo)),
                 }
@@ -188,14 +190,19 @@ impl SocketHandshake<'_> {
         }
     }
 
-    /// Hashing a password takes long, so each attempt restarts the timeout; there are few of them.
+    /// A password takes long, and one after wrong ones has to wait: each attempt restarts the timeout when it begins
+    /// and when it ends. There are few of them.
     fn count_attempt(&mut self) -> Result<(), SocketClose> {
         self.attempts += 1;
         if self.attempts > ATTEMPTS_MAX {
             return Err(self.close(Reason::TooManyRequests));
         }
-        self.deadline = Instant::now() + self.gateway.options.auth_timeout;
+        self.restart_timeout();
         Ok(())
+    }
+
+    fn restart_timeout(&mut self) {
+        self.deadline = Instant::now() + self.gateway.options.auth_timeout;
     }
 
     fn refuse(&self, error: &Error, echo: &Echo) -> HandshakeStep {

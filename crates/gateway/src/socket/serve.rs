@@ -8,6 +8,7 @@ use nexo_chat::Reason;
 use nexo_chat::model::Caller;
 use nexo_wire::dialect::{Dialect, Echo};
 
+use crate::admission::Place;
 use crate::gateway::{Gateway, SessionCount};
 use crate::meters::Meters;
 use crate::socket::close::SocketClose;
@@ -32,15 +33,16 @@ pub(crate) fn serve(
     gateway: Arc<Gateway>,
     socket: WebSocket,
     auth: UpgradeAuth,
+    place: Arc<Place>,
 ) -> impl Future<Output = ()> + Send {
-    let opening = Box::pin(open(gateway, socket, auth));
+    let opening = Box::pin(open(gateway, socket, auth, Arc::clone(&place)));
     async move {
         let Some((mut session, guard, count)) = opening.await else { return };
         let close = session.run().await;
         Meters::count_session_end(close.label);
         drop(guard); // no more events, and its device slot is free while the close is sent
         Box::pin(session.finish(close)).await;
-        drop(count);
+        drop((count, place));
     }
 }
 
@@ -49,10 +51,19 @@ async fn open(
     gateway: Arc<Gateway>,
     mut socket: WebSocket,
     auth: UpgradeAuth,
+    place: Arc<Place>,
 ) -> Option<(Box<Session>, ConnectionGuard, SessionCount)> {
     let count = gateway.count_session();
     let authenticated = match auth {
-        UpgradeAuth::Missing(from) => handshake::authenticate(&gateway, &mut socket, from).await,
+        UpgradeAuth::Missing(from) => tokio::select! {
+            authenticated = handshake::authenticate(&gateway, &mut socket, from) => authenticated,
+            // Closed without a frame: whoever floods the server does not get to keep the descriptor until it
+            // has read one.
+            () = place.evicted() => {
+                Meters::count_eviction();
+                return None;
+            }
+        },
         UpgradeAuth::Authenticated(caller, dialect, echo) => {
             let now = gateway.chat.clock.now();
             let welcome = dialect.welcome(&caller, &gateway.limits, &echo, now);
@@ -63,7 +74,13 @@ async fn open(
         }
     };
     let guard = match authenticated {
-        Ok(authenticated) => ConnectionGuard::register(&gateway, authenticated).await,
+        Ok(authenticated) => {
+            if !place.set_authenticated() {
+                Meters::count_eviction();
+                return None;
+            }
+            ConnectionGuard::register(&gateway, authenticated).await
+        }
         Err(close) => Err(close),
     };
     match guard {

@@ -27,9 +27,9 @@ pub(crate) use self::sections::{LogSettings, TwoPhaseSettings};
 pub(crate) use self::value_check::SHARDS_MAX;
 
 use self::sections::{
-    AuthSettings, ClusterSettings, EmbeddedSettings, GatewaySettings, GroupSettings, LimitSettings,
-    MessageSettings, MetricsSettings, MySqlSettings, ReceiptSettings, ResendSettings,
-    SessionSettings, SystemSettings,
+    AuthSettings, BackupSettings, ClusterSettings, EmbeddedSettings, GatewaySettings,
+    GroupSettings, LimitSettings, MessageSettings, MetricsSettings, MySqlSettings, ReceiptSettings,
+    ResendSettings, SessionSettings, SystemSettings,
 };
 use self::type_check::remove_invalid;
 use crate::cli::ConfigArgs;
@@ -57,6 +57,7 @@ pub(crate) struct Config {
     pub(crate) mysql: MySqlSettings,
     pub(crate) cluster: ClusterSettings,
     pub(crate) two_phase: TwoPhaseSettings,
+    pub(crate) backup: BackupSettings,
     pub(crate) metrics: MetricsSettings,
     pub(crate) system: SystemSettings,
     pub(crate) log: LogSettings,

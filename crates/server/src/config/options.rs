@@ -1,15 +1,17 @@
 //! Turns the settings into the options of the crates that use them.
 
-use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use nexo_backup::{Keep, S3Options};
 use nexo_bus::RedisBusOptions;
 use nexo_chat::rules::{DeliveryStrategy, GroupRules, RegistrationPolicy, Rules, SessionPolicy};
+use nexo_gateway::IpNetwork;
 use nexo_redis_link::{NodeId, RedisOptions};
 use nexo_store::MySqlOptions;
 
-use super::{ClusterSettings, Config, MySqlSettings, TwoPhaseSettings};
+use super::{BackupSettings, ClusterSettings, Config, MySqlSettings, TwoPhaseSettings};
+use crate::descriptors;
 use crate::process_metrics::VERSION;
 
 impl Config {
@@ -65,8 +67,9 @@ impl Config {
         }
     }
 
-    /// The gateway's options, without the tokens, which may be generated.
-    pub(crate) fn gateway_options(&self) -> nexo_gateway::Options {
+    /// The gateway's options, without the tokens, which may be generated, and with so many connections as there
+    /// are file descriptors for.
+    pub(crate) fn gateway_options(&self, connections_max: usize) -> nexo_gateway::Options {
         let (limits, gateway) = (&self.limits, &self.gateway);
         nexo_gateway::Options {
             frame_bytes_max: limits.frame_bytes,
@@ -83,7 +86,12 @@ impl Config {
             outbox_low_bytes: gateway.outbox_low_bytes,
             outbox_high_bytes: gateway.outbox_high_bytes,
             unwritable_close_ms: gateway.unwritable_close_ms,
-            connections_max: limits.connections_max,
+            connections_max,
+            connections_per_address: limits.connections_per_address,
+            unauthenticated_max: match limits.unauthenticated_max {
+                0 => (connections_max / 4).max(1),
+                max => max.min(connections_max),
+            },
             allowed_origins: gateway.allowed_origins.clone(),
             trusted_proxies: self.trusted_proxies(),
             write_timeout: Duration::from_millis(gateway.write_timeout_ms),
@@ -94,9 +102,9 @@ impl Config {
         }
     }
 
-    /// Loading the settings has refused everything that is not an IP address.
-    fn trusted_proxies(&self) -> Vec<IpAddr> {
-        self.gateway.trusted_proxies.iter().filter_map(|address| address.parse().ok()).collect()
+    /// Loading the settings has refused everything that is not an IP address or a network.
+    fn trusted_proxies(&self) -> Vec<IpNetwork> {
+        self.gateway.trusted_proxies.iter().filter_map(|network| network.parse().ok()).collect()
     }
 
     pub(crate) fn embedded_options(&self) -> nexo_store::Options {
@@ -105,8 +113,24 @@ impl Config {
             cache_bytes: bytes(self.embedded.cache_mib),
             memtable_bytes: bytes(self.embedded.memtable_mib),
             reserve_bytes: bytes(self.embedded.reserve_mib),
+            table_files_max: descriptors::table_files(descriptors::limit()),
             ..nexo_store::Options::default()
         }
+    }
+}
+
+impl BackupSettings {
+    pub(crate) fn s3_options(&self) -> S3Options {
+        S3Options {
+            endpoint: self.s3_endpoint.clone(),
+            region: self.s3_region.clone(),
+            access_key_id: self.s3_access_key_id.clone(),
+            secret_access_key: self.s3_secret_access_key.clone(),
+        }
+    }
+
+    pub(crate) fn keep(&self) -> Keep {
+        Keep { last: self.keep_last, days: self.keep_days }
     }
 }
 
@@ -196,7 +220,8 @@ mod tests {
     fn the_crates_defaults_are_those_of_the_settings() {
         let config = Config::default();
         assert_same(&config.rules(), &Rules::default());
-        assert_same(&config.gateway_options(), &nexo_gateway::Options::default());
+        let gateway = config.gateway_options(config.limits.connections_max);
+        assert_same(&gateway, &nexo_gateway::Options::default());
         assert_same(&config.two_phase.options(), &nexo_two_phase::Options::default());
         let url = "mysql://nexo@db/nexo";
         assert_same(&config.mysql.options(url), &MySqlOptions::new(url));
@@ -206,6 +231,7 @@ mod tests {
         let same = nexo_store::Options {
             cache_bytes: own.cache_bytes,
             reserve_bytes: own.reserve_bytes,
+            table_files_max: own.table_files_max, // depends on the limit of this process
             ..embedded
         };
         assert_same(&same, &own);

@@ -2,10 +2,10 @@
 //! opened, so that `nexo config check` reports a problem and `nexo serve` fails early.
 
 use std::fs;
-use std::net::IpAddr;
 use std::path::Path;
 
 use nexo_chat::word_filter::WordFilter;
+use nexo_gateway::IpNetwork;
 use nexo_redis_link::NodeId;
 
 use super::Config;
@@ -59,10 +59,8 @@ fn origin_problem(origin: &str) -> Option<String> {
 }
 
 fn proxy_problem(proxy: &str) -> Option<String> {
-    let is_address = proxy.parse::<IpAddr>().is_ok();
-    let problem =
-        || format!("gateway.trusted_proxies: `{proxy}` is not an IP address such as 10.0.0.1");
-    (!is_address).then(problem)
+    let problem = proxy.parse::<IpNetwork>().err()?;
+    Some(format!("gateway.trusted_proxies: `{proxy}` {problem}"))
 }
 
 fn words_problem(file: &str) -> Option<String> {
@@ -105,17 +103,25 @@ mod tests {
         let mut config = Config::default();
         assert_eq!(reference_problems(&config), Vec::<String>::new());
         config.gateway.allowed_origins = vec!["a.example".into(), "b.example".into()];
-        config.gateway.trusted_proxies = vec!["proxy".into(), "10.0.0.1".into()];
+        config.gateway.trusted_proxies =
+            ["proxy", "10.0.0.1", "10.0.0.0/8", "10.0.0.9/8"].map(String::from).into();
         config.messages.words_file = "/nowhere/words".into();
         config.store = "mysql://:s3cret@:x/nexo".into();
         config.redis = "http://:s3cret@b".into();
         config.cluster.ca_file = "/nowhere/ca".into();
         let problems = reference_problems(&config);
-        for part in ["`a.example`", "`b.example`", "`proxy`", "/nowhere/words", "/nowhere/ca"] {
+        for part in [
+            "`a.example`",
+            "`b.example`",
+            "`proxy`",
+            "`10.0.0.9/8`",
+            "/nowhere/words",
+            "/nowhere/ca",
+        ] {
             let named = problems.iter().filter(|problem| problem.contains(part)).count();
             assert_eq!(named, 1, "{part}: {problems:#?}");
         }
-        assert_eq!(problems.len(), 6, "{problems:#?}");
+        assert_eq!(problems.len(), 7, "{problems:#?}");
         assert!(!problems.iter().any(|problem| problem.contains("s3cret")), "{problems:#?}");
         config.cluster.ca_file = String::new();
         assert!(reference_problems(&config).iter().any(|problem| problem.starts_with("redis: ")));

@@ -40,6 +40,8 @@ pub(crate) struct LimitSettings {
     pub(crate) user_requests_burst: u32,
     pub(crate) registrations_per_minute: u32,
     pub(crate) connections_max: usize,
+    pub(crate) connections_per_address: usize,
+    pub(crate) unauthenticated_max: usize,
 }
 
 /// Timeouts and buffers of sockets.
@@ -145,6 +147,23 @@ pub(crate) struct TwoPhaseSettings {
     pub(crate) tries_max: u32,
     pub(crate) lease_ms: u64,
     pub(crate) preview_seconds: u64,
+}
+
+/// Backups of the embedded store.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct BackupSettings {
+    pub(crate) target: String,
+    pub(crate) every_seconds: u64,
+    pub(crate) archive_log_seconds: u64,
+    pub(crate) keep_last: usize,
+    pub(crate) keep_days: u64,
+    pub(crate) mib_per_second: u64,
+    pub(crate) with_secrets: bool,
+    pub(crate) s3_endpoint: String,
+    pub(crate) s3_region: String,
+    pub(crate) s3_access_key_id: String,
+    pub(crate) s3_secret_access_key: String,
 }
 
 /// Access to `/metrics`.

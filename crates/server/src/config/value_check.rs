@@ -2,6 +2,8 @@
 
 use std::net::SocketAddr;
 
+use nexo_backup::Target;
+
 use super::Config;
 use super::options::strategy;
 use super::reference_check::reference_problems;
@@ -30,6 +32,7 @@ impl Config {
         self.check_choices(&mut problems);
         self.check_ranges(&mut problems);
         self.check_two_phase(&mut problems);
+        self.check_backup(&mut problems);
         let mut problems = problems.0;
         problems.extend(logs::level_problem(&self.log.level));
         problems.extend(reference_problems(self));
@@ -126,6 +129,30 @@ impl Config {
             self.mysql.connections_max >= self.mysql.committers.saturating_add(4),
             "mysql.connections_max is at least mysql.committers + 4",
         );
+    }
+
+    fn check_backup(&self, problems: &mut Problems) {
+        let backup = &self.backup;
+        if backup.target.is_empty() {
+            problems.require(
+                backup.every_seconds == 0 && backup.archive_log_seconds == 0,
+                "backup.every_seconds and backup.archive_log_seconds need a backup.target",
+            );
+            return;
+        }
+        problems.require(
+            self.store == "embedded",
+            "backup.target is for the embedded store: back up a database with its own tools",
+        );
+        problems.require(
+            Target::parse(&backup.target).is_ok(),
+            "backup.target is a folder or s3://bucket/prefix",
+        );
+        problems.require(
+            backup.s3_access_key_id.is_empty() == backup.s3_secret_access_key.is_empty(),
+            "backup.s3_access_key_id and backup.s3_secret_access_key belong together",
+        );
+        problems.require(backup.keep_days <= 36_500, "backup.keep_days is at most 36500");
     }
 
     fn check_two_phase(&self, problems: &mut Problems) {

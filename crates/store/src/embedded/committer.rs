@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use nexo_chat::event::Event;
 
 use super::core::Core;
+use super::fail_points::{FailPoint, reach};
 use super::log::Log;
 use super::maintenance::SealedMemtables;
 use super::members::MemberChange;
@@ -209,13 +210,15 @@ impl Committer {
             self.close_windows(&effects)?;
             self.core.engine.apply(std::mem::take(&mut effects.batch));
             self.publish(effects)?;
+            reach(FailPoint::BatchPublished);
         }
         Ok(events)
     }
 
     fn sync(&mut self) -> Result<(), EngineFault> {
-        self.log.sync()?;
+        self.log.sync().inspect_err(|fault| self.core.mark_dirty(fault))?;
         let recorded = self.core.witness.set_acknowledged(self.log.newest());
+        reach(FailPoint::EntryWitnessed);
         recorded.map_err(|error| EngineFault::new(format!("cannot write the witness: {error}")))
     }
 
@@ -273,7 +276,9 @@ impl Committer {
         self.write_all_cursors()?;
         let segment = self.log.roll()?;
         let bytes = self.core.engine.memtable_bytes();
+        self.core.sealed_up_to.store(self.log.newest(), Ordering::SeqCst);
         self.core.engine.seal();
+        reach(FailPoint::MemtablesSealed);
         self.core.sealed.fetch_add(1, Ordering::SeqCst);
         self.seal_after = Instant::now();
         let sealed = self.sealed.send(SealedMemtables { up_to: self.log.newest(), segment, bytes });

@@ -13,6 +13,7 @@ use lsm_tree::compaction::{CompactionStrategy, Leveled, PullDown};
 use lsm_tree::{AbstractTree, AnyTree, SeqNo};
 
 use super::engine::{catch_panics, is_damage};
+use super::fail_points::{FailPoint, reach};
 use super::poison::EngineFault;
 use super::tables;
 
@@ -80,7 +81,13 @@ impl Compaction {
                 Ok(false)
             }
             Err(fault) => Err(fault),
-            Ok(()) => Ok(tree.current_version().id() != before),
+            Ok(()) => {
+                let has_merged = tree.current_version().id() != before;
+                if has_merged {
+                    reach(FailPoint::TreesCompacted);
+                }
+                Ok(has_merged)
+            }
         }
     }
 }

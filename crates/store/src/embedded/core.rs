@@ -1,6 +1,6 @@
 //! The state that the committer, the announcer and the readers share.
 
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use nexo_chat::ids::{GroupId, UserId};
@@ -12,6 +12,7 @@ use super::disk::Disk;
 use super::engine::Engine;
 use super::folder::Folder;
 use super::heads::Heads;
+use super::log_pins::LogPins;
 use super::members::MemberCache;
 use super::poison::{EngineFault, Poison};
 use super::recent_messages::RecentMessages;
@@ -46,6 +47,10 @@ pub(crate) struct Core {
     pub(crate) waiting_bytes: AtomicUsize,
     /// Sealed generations of memtables that wait to be flushed.
     pub(crate) sealed: AtomicUsize,
+    /// No table has anything newer than this entry of the log.
+    pub(crate) sealed_up_to: AtomicU64,
+    /// Segments that a backup copies.
+    pub(crate) log_pins: LogPins,
     pub(crate) disk: Disk,
     pub(crate) witness: Witness,
     pub(crate) folder: Folder,
@@ -69,9 +74,18 @@ impl Core {
             waiting: AtomicUsize::new(0),
             waiting_bytes: AtomicUsize::new(0),
             sealed: AtomicUsize::new(0),
+            sealed_up_to: AtomicU64::new(0),
+            log_pins: LogPins::default(),
             disk: Disk::new(folder.trees(), reserve),
             witness,
             folder,
+        }
+    }
+
+    /// Remembers a failed sync for the next start.
+    pub(crate) fn mark_dirty(&self, fault: &EngineFault) {
+        if let Err(error) = self.folder.mark_dirty(fault) {
+            tracing::warn!(target: "nexo::store", %error, "cannot mark the folder as dirty");
         }
     }
 

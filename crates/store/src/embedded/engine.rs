@@ -33,8 +33,6 @@ use super::unflushed_ids::UnflushedIds;
 /// Bytes as the trees return them.
 pub(crate) type Slice = lsm_tree::Slice;
 
-/// Open table files that are cached for the next read.
-const OPEN_FILES_MAX: usize = 512;
 /// Sorted runs in level 0 that may wait for compaction; beyond it, nothing is flushed.
 const L0_RUNS_MAX: usize = 24;
 /// The list of a tree's files has room for 255 runs. A tree that damage keeps from being compacted
@@ -101,7 +99,7 @@ impl Engine {
         })
     }
 
-    fn tree(&self, keyspace: Keyspace) -> &AnyTree {
+    pub(crate) fn tree(&self, keyspace: Keyspace) -> &AnyTree {
         &self.trees[keyspace as usize]
     }
 
@@ -384,7 +382,7 @@ fn open_trees(
 
 fn caches(options: &Options) -> (Arc<Cache>, Arc<DescriptorTable>) {
     let cache = Arc::new(Cache::with_capacity_bytes(options.cache_bytes));
-    (cache, Arc::new(DescriptorTable::new(OPEN_FILES_MAX)))
+    (cache, Arc::new(DescriptorTable::new(options.table_files_max)))
 }
 
 fn open_tree(

@@ -2,8 +2,9 @@
 //!
 //! ```text
 //! LOCK      held while a process has the folder open
-//! FORMAT    "nexo store format 2"
+//! FORMAT    "nexo store format 3"
 //! FILLING   there while data is imported into the folder: it is not complete yet
+//! DIRTY     there after a sync failed: what the log seems to hold may only be in the page cache
 //! witness   how far the log went, and how far it is needed (see `witness`)
 //! log/      the commit log (see `log`)
 //! trees/    an LSM tree for each keyspace; created as trees.new and renamed, so that they are
@@ -17,6 +18,8 @@ use std::path::{Path, PathBuf};
 
 use super::keys::FORMAT;
 use super::poison::EngineFault;
+
+const FILLING: &str = "FILLING";
 
 /// Why a data folder could not be opened.
 #[derive(Debug, thiserror::Error)]
@@ -41,13 +44,21 @@ pub enum OpenError {
     Damaged { path: PathBuf, why: String },
     /// An import into the folder did not finish.
     #[error(
-        "{0} holds a part of the data: a migration into it did not finish. Delete it and run the \
-         migration again"
+        "{0} holds a part of the data: a migration into it did not finish, or a restore. Delete it \
+         and run that again"
     )]
     Unfinished(PathBuf),
     /// The operating system refused an operation.
     #[error("{path}: {source}")]
     Io { path: PathBuf, source: io::Error },
+}
+
+/// Marks a folder as incomplete, durably.
+pub(crate) fn mark_filling(path: &Path) -> io::Result<()> {
+    let mut file = File::create(path.join(FILLING))?;
+    writeln!(file, "Data is being moved into this folder. Without an end it is not all there.")?;
+    file.sync_all()?;
+    File::open(path)?.sync_all()
 }
 
 /// A data folder that this process has locked.
@@ -58,11 +69,21 @@ pub(crate) struct Folder {
     _lock: File,
 }
 
+/// Creates the folder, durably, if it does not exist.
+fn create(path: &Path) -> io::Result<()> {
+    if path.try_exists()? {
+        return Ok(());
+    }
+    DirBuilder::new().recursive(true).mode(0o700).create(path)?;
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    File::open(parent.unwrap_or(Path::new(".")))?.sync_all()
+}
+
 impl Folder {
     /// Locks the folder, creating it if it does not exist.
     pub(crate) fn open(path: &Path) -> Result<Self, OpenError> {
         let io = |source| OpenError::Io { path: path.to_owned(), source };
-        DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(io)?;
+        create(path).map_err(io)?;
         let lock = File::options()
             .create(true)
             .truncate(false)
@@ -89,23 +110,41 @@ impl Folder {
     }
 
     fn filling(&self) -> PathBuf {
-        self.path.join("FILLING")
+        self.path.join(FILLING)
     }
 
     /// Marks the folder as incomplete: until [`Folder::end_filling`] it opens for nobody else.
     pub(crate) fn begin_filling(&self) -> io::Result<()> {
-        let mut file = File::create(self.filling())?;
-        writeln!(
-            file,
-            "Data is being moved into this folder. Without an end it is not all there."
-        )?;
-        file.sync_all()?;
-        self.sync()
+        mark_filling(&self.path)
     }
 
     /// Removes the mark, durably: all data is there.
     pub(crate) fn end_filling(&self) -> io::Result<()> {
         fs::remove_file(self.filling())?;
+        self.sync()
+    }
+
+    fn dirty(&self) -> PathBuf {
+        self.path.join("DIRTY")
+    }
+
+    /// Whether a sync failed since the folder was last opened.
+    pub(crate) fn is_dirty(&self) -> io::Result<bool> {
+        self.dirty().try_exists()
+    }
+
+    /// Remembers that a sync failed. The disk may fail this too, and then the log is still believed
+    /// no further than the last entry that was synced.
+    pub(crate) fn mark_dirty(&self, fault: &EngineFault) -> io::Result<()> {
+        let mut file = File::create(self.dirty())?;
+        writeln!(file, "{fault}. The log is written again at the next start.")?;
+        file.sync_all()?;
+        self.sync()
+    }
+
+    /// Forgets it, durably: everything in the log was written again.
+    pub(crate) fn mark_clean(&self) -> io::Result<()> {
+        fs::remove_file(self.dirty())?;
         self.sync()
     }
 

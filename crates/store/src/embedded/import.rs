@@ -63,7 +63,7 @@ impl Embedded {
 }
 
 /// Finds a file of something else in a folder that has no store.
-fn foreign_file(path: &Path) -> Result<Option<String>, OpenError> {
+pub(crate) fn foreign_file(path: &Path) -> Result<Option<String>, OpenError> {
     let io = |source| OpenError::Io { path: path.to_owned(), source };
     if path.join("FORMAT").exists() {
         return Ok(None);

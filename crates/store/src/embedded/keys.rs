@@ -34,7 +34,7 @@ use nexo_chat::ids::{ConversationId, FoldedId, GroupId, LoginId, Seq, UserId};
 
 /// The number of this layout. Raised when a folder written by the new code cannot be read by the
 /// old one. Every older format is read: opening a folder upgrades it to this one.
-pub(crate) const FORMAT: u32 = 2;
+pub(crate) const FORMAT: u32 = 3;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Keyspace {

@@ -3,6 +3,11 @@
 //! Entries are numbered without a gap. A batch is appended and synced before any of its writes is
 //! answered. The trees hold it in their memtables and flush them when they are full, after which
 //! the segments of the batch are retired. At open, the entries that were not flushed are replayed.
+//!
+//! An entry beyond the last one that was known to be synced may only be in the page cache: after a
+//! failed sync the kernel takes such pages for written, and another sync of them succeeds without
+//! writing anything. So opening writes these entries again, into a new segment, and syncs that before
+//! anybody is answered. A later segment may therefore begin with entries of an earlier one.
 
 use std::fs;
 use std::io;
@@ -12,10 +17,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
+use nexo_chat::ids::Millis;
+
 use super::batch::Batch;
-use super::options::{FaultKind, Faults};
+use super::fail_points::{FailPoint, reach};
+use super::options::{FaultKind, Faults, LogClock, Options};
 use super::poison::{EngineFault, is_out_of_resources};
-use super::segment::{self, ENTRY_HEADER_BYTES, ScannedSegment, Segment};
+use super::segment::{self, ENTRY_HEADER_BYTES, LogEntry, ScannedSegment, Segment};
 use crate::member_key::OwnSend;
 
 /// The first segment is small, so that a new server starts quickly; each next one is twice as long,
@@ -38,21 +46,34 @@ pub(crate) struct Log {
     /// Up to this entry, all own sends are contained in the cursors that were written.
     covered: u64,
     entry: Vec<u8>,
+    clock: LogClock,
     faults: Faults,
 }
 
 impl Log {
     /// Opens the log after the replayed entries, in a new segment: nothing is ever written behind
-    /// an entry that a crash tore.
+    /// an entry that a crash tore. Everything that was replayed is durable then.
     pub(crate) fn open(
         after: Replayed,
         ready: Receiver<io::Result<Segment>>,
-        faults: Faults,
+        options: &Options,
     ) -> Result<Self, EngineFault> {
         let current = next_segment(&ready)?;
-        let Replayed { newest, .. } = after;
-        let (synced, covered, entry) = (newest, 0, Vec::new());
-        Ok(Self { current, ready, newest, synced, covered, entry, faults })
+        let (clock, faults) = (options.clock.clone(), options.faults.clone());
+        let (synced, covered, entry) = (after.durable, 0, Vec::new());
+        let mut log =
+            Self { current, ready, newest: synced, synced, covered, entry, clock, faults };
+        for TailEntry { time, payload } in after.tail {
+            log.entry.clear();
+            log.entry.resize(ENTRY_HEADER_BYTES, 0);
+            log.entry.extend_from_slice(&payload);
+            log.append_entry(time)?;
+        }
+        if log.synced < log.newest {
+            reach(FailPoint::TailRewritten);
+            log.sync()?;
+        }
+        Ok(log)
     }
 
     pub(crate) fn newest(&self) -> u64 {
@@ -74,12 +95,17 @@ impl Log {
         self.entry.clear();
         self.entry.resize(ENTRY_HEADER_BYTES, 0);
         batch.encode(self.covered, sent, &mut self.entry)?;
+        self.append_entry(self.clock.now())
+    }
+
+    fn append_entry(&mut self, time: Millis) -> Result<(), EngineFault> {
         if !self.current.has_room(self.entry.len()) && !self.current.is_empty() {
             self.roll()?;
         }
         // An entry that was partly written is overwritten from its beginning, or never read.
-        let appended = self.current.append(&mut self.entry, self.newest + 1, self.synced);
+        let appended = self.current.append(&mut self.entry, self.newest + 1, self.synced, time);
         appended.map_err(|error| log_fault(&error))?;
+        reach(FailPoint::EntryAppended);
         self.newest += 1;
         Ok(())
     }
@@ -93,6 +119,7 @@ impl Log {
             return Err(EngineFault::new("cannot sync: a test wants it so"));
         }
         self.synced = self.newest;
+        reach(FailPoint::EntrySynced);
         Ok(())
     }
 
@@ -126,36 +153,57 @@ fn log_fault(error: &io::Error) -> EngineFault {
 }
 
 /// What was found at open.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub(crate) struct Replayed {
-    /// The newest intact entry.
-    pub(crate) newest: u64,
+    /// The newest entry that is known to be durable.
+    durable: u64,
+    /// The intact entries after that one.
+    tail: Vec<TailEntry>,
     /// The number of the next segment.
     pub(crate) next_segment: u64,
     /// How many segments still have entries that were not flushed.
     pub(crate) segments: usize,
 }
 
+/// An entry that is written again.
+#[derive(Debug)]
+struct TailEntry {
+    time: Millis,
+    payload: Vec<u8>,
+}
+
+/// What is known of the log from outside of it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct KnownLog {
+    /// Up to this entry, everything is in the trees.
+    pub(crate) flushed: u64,
+    /// Up to this entry at least, everything was acknowledged.
+    pub(crate) acknowledged: u64,
+    /// A sync failed: nothing in the log counts as durable.
+    pub(crate) is_dirty: bool,
+}
+
 /// Reads the log, passes each entry after `flushed` to `take`, and checks that no acknowledged
 /// entry is missing.
 pub(crate) fn replay(
     folder: &Path,
-    flushed: u64,
-    acknowledged: u64,
+    known: KnownLog,
     mut take: impl FnMut(u64, &[u8]) -> Result<(), EngineFault>,
 ) -> Result<Replayed, EngineFault> {
     let unreadable = |error: io::Error| EngineFault::new(format!("cannot read the log: {error}"));
     let segments = segment::list(folder).map_err(unreadable)?;
+    let KnownLog { flushed, acknowledged, is_dirty } = known;
+    let durable = if is_dirty { flushed } else { acknowledged.max(flushed) };
     let (mut newest, mut known_synced) = (flushed, acknowledged);
-    let mut empty = Vec::new();
+    let (mut tail, mut empty) = (Vec::new(), Vec::new());
     for (number, path) in &segments {
         let found = ScannedSegment::read(path, *number, newest).map_err(unreadable)?;
         known_synced = known_synced.max(found.synced_beyond);
         let mut is_empty = true;
-        for (number, payload) in found.entries() {
+        for LogEntry { number, time, payload } in found.entries() {
             is_empty = false;
-            if number <= flushed {
-                continue;
+            if number <= newest {
+                continue; // flushed, or written again
             }
             if number != newest + 1 {
                 return Err(EngineFault::new(format!(
@@ -165,12 +213,12 @@ pub(crate) fn replay(
             }
             take(number, payload)?;
             newest = number;
+            if number > durable {
+                tail.push(TailEntry { time, payload: payload.to_vec() });
+            }
         }
         if is_empty {
             empty.push(path);
-        } else {
-            // A kill may have come before their sync, and from now on they count as durable.
-            fs::File::open(path).and_then(|file| file.sync_all()).map_err(unreadable)?;
         }
     }
     if newest < known_synced {
@@ -185,7 +233,8 @@ pub(crate) fn replay(
     }
     remove_spares(folder).map_err(unreadable)?;
     let next_segment = segments.last().map_or(1, |(number, _)| number + 1);
-    Ok(Replayed { newest, next_segment, segments: segments.len() - empty.len() })
+    let segments = segments.len() - empty.len();
+    Ok(Replayed { durable, tail, next_segment, segments })
 }
 
 fn remove_spares(folder: &Path) -> io::Result<()> {
@@ -227,6 +276,7 @@ impl RetiredSegments {
             } else {
                 fs::remove_file(path)?;
             }
+            reach(FailPoint::SegmentRetired);
         }
         Ok(())
     }

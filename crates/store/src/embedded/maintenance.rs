@@ -8,6 +8,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError};
 use std::time::{Duration, Instant};
 
 use super::core::Core;
+use super::fail_points::{FailPoint, reach};
 use super::log::RetiredSegments;
 use super::poison::EngineFault;
 
@@ -58,6 +59,7 @@ pub(crate) fn run_flusher(
         if let Err(fault) = flush_when_disk_has_room(core, retired, &sealed) {
             // The next write is refused with it.
             drop(core.poison.set(&fault));
+            core.mark_dirty(&fault);
             return;
         }
         core.sealed.fetch_sub(1, Ordering::SeqCst);
@@ -99,11 +101,14 @@ fn flush_and_retire_log(
     sealed: &SealedMemtables,
 ) -> Result<(), EngineFault> {
     core.engine.flush()?;
+    reach(FailPoint::TreesFlushed);
     // A sync that failed may not be repeated: it is unknown what is durable then.
     let unknown = |error: io::Error| EngineFault::new(format!("cannot write the witness: {error}"));
     core.witness.set_flushed(sealed.up_to).map_err(unknown)?;
+    reach(FailPoint::FlushWitnessed);
     let cannot = |error: io::Error| EngineFault::io("cannot let go of the log", &error);
-    retired.retire(&core.folder.log(), sealed.segment).map_err(cannot)
+    let log = core.folder.log();
+    core.log_pins.retire(sealed.segment, |before| retired.retire(&log, before)).map_err(cannot)
 }
 
 /// Requests a compaction, unless one is waiting already.

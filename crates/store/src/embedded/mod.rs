@@ -9,9 +9,9 @@
 //! - `options`, `folder`, `witness`, `disk`: the data folder and its lock, free space
 //! - `keys`, `record`: every byte on disk
 //! - `batch`, `segment`, `log`: the commit log and its recovery
-//! - `engine`: the only file that knows the LSM trees; `unflushed_ids`: message ids in no file yet
+//! - `engine`, `tree_files`: the only files that know the LSM trees; `unflushed_ids`: message ids in no file yet
 //! - `poison`: what stops the store; `quarantine`: damage that does not; `tables`, `compaction`: the
-//!   trees' files, also when some cannot be read
+//!   trees' files, also when some cannot be read; `fail_points`: steps at which tests kill the process
 //! - `sharded_map`, `record_cache`, `heads`, `members`, `recent_messages`: what is cached in memory
 //! - `messages`, `conversations`, `groups`, `accounts`, `logins`: one file per trait of the contract;
 //!   `message_page`: reads around damage; `lost_ranges`: what a salvaged folder lacks
@@ -22,6 +22,7 @@
 //! - `maintenance`: the two threads that flush and compact the trees
 //! - `item_records`, `export`, `import`: copying everything out of or into a folder
 //! - `doctor`: examines a folder and salvages what is readable
+//! - `log_pins`, `snapshot`, `restore`: what a backup copies from an open store, and puts back
 //! - `core`: the state that threads and readers share; `open`: opening a folder
 
 mod accounts;
@@ -37,6 +38,7 @@ mod disk;
 pub mod doctor;
 mod engine;
 mod export;
+pub mod fail_points;
 mod folded_ids;
 mod folder;
 mod groups;
@@ -45,6 +47,7 @@ mod import;
 mod item_records;
 mod keys;
 mod log;
+mod log_pins;
 mod logins;
 mod lost_ranges;
 mod maintenance;
@@ -60,12 +63,15 @@ mod recall;
 mod recent_messages;
 mod record;
 mod record_cache;
+mod restore;
 mod segment;
 mod sharded_map;
+mod snapshot;
 mod sweep;
 mod tables;
 #[cfg(test)]
 mod tests;
+mod tree_files;
 mod unflushed_ids;
 mod witness;
 
@@ -85,7 +91,12 @@ use self::poison::EngineFault;
 
 pub use self::folder::OpenError;
 pub(crate) use self::item_records::encode as encode_item;
-pub use self::options::{FaultKind, Faults, Options};
+pub use self::log_pins::LogPin;
+pub use self::options::{FaultKind, Faults, LogClock, Options};
+pub use self::restore::{FolderToRestore, segment_entries};
+pub use self::snapshot::{
+    FileContent, LogEntryAt, LogSegment, LogSnapshot, Snapshot, SnapshotFile,
+};
 
 /// About how many bytes a change to an account, a login or a member takes.
 const CHANGE_BYTES: usize = 512;

@@ -2,6 +2,7 @@
 
 use std::io::ErrorKind;
 use std::path::Path;
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -12,7 +13,7 @@ use super::committer::Committer;
 use super::core::Core;
 use super::engine::Engine;
 use super::folder::{Folder, OpenError};
-use super::log::{self, Log, Replayed, RetiredSegments};
+use super::log::{self, KnownLog, Log, Replayed, RetiredSegments};
 use super::options::Options;
 use super::poison::EngineFault;
 use super::witness::{Witness, WitnessRecord};
@@ -72,15 +73,20 @@ impl Embedded {
             Ok(())
         };
         spawn("nexo-segments", Box::new(prepare))?;
-        let log = Log::open(replayed, ready, options.faults.clone());
+        let segments = replayed.segments;
+        let log = Log::open(replayed, ready, options);
+        let log = log.map_err(|fault| core.folder.io(std::io::Error::other(fault)))?;
+        // Before it was killed, the process may have flushed some of what is in the log.
+        core.sealed_up_to.store(log.newest(), Ordering::SeqCst);
+        forget_failed_sync(&core, &log).map_err(|source| core.folder.io(source))?;
         let committer = Committer {
             core: Arc::clone(&core),
             queue: waiting,
             durable: finished,
-            log: log.map_err(|fault| core.folder.io(std::io::Error::other(fault)))?,
+            log,
             sealed,
             memtable_bytes: options.memtable_bytes,
-            segments: replayed.segments,
+            segments,
             cursors_every: options.cursors_every,
             sweep: None,
             seal_after: Instant::now(),
@@ -115,6 +121,16 @@ fn witnessed(folder: &Folder, engine: &Engine) -> Result<WitnessRecord, OpenErro
     Ok(WitnessRecord { acknowledged: 0, flushed: 0 })
 }
 
+/// Everything in the log is durable now, whatever happened before.
+fn forget_failed_sync(core: &Core, log: &Log) -> std::io::Result<()> {
+    core.witness.set_acknowledged(log.newest())?;
+    if core.folder.is_dirty()? {
+        core.folder.mark_clean()?;
+        tracing::warn!(target: "nexo::store", "a sync had failed: the log was written again");
+    }
+    Ok(())
+}
+
 /// Fills the memtables from the log. Returns the own sends that no written cursor contains.
 fn replay(
     folder: &Folder,
@@ -123,7 +139,9 @@ fn replay(
 ) -> Result<(Replayed, Vec<OwnSend>), EngineFault> {
     let (mut all, mut covered) = (Vec::new(), 0);
     let WitnessRecord { acknowledged, flushed } = witnessed;
-    let replayed = log::replay(&folder.log(), flushed, acknowledged, |number, payload| {
+    let is_dirty = folder.is_dirty().map_err(|error| EngineFault::io("cannot look", &error))?;
+    let known = KnownLog { flushed, acknowledged, is_dirty };
+    let replayed = log::replay(&folder.log(), known, |number, payload| {
         let (up_to, sent, batch) = Batch::decode(payload)?;
         engine.apply(batch);
         covered = up_to.max(covered);

@@ -1,8 +1,12 @@
 //! Options of the embedded engine.
 
+use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
+
+use nexo_chat::clock::Clock;
+use nexo_chat::ids::Millis;
 
 /// Settings of the embedded engine.
 #[derive(Clone, Debug)]
@@ -14,10 +18,14 @@ pub struct Options {
     pub memtable_bytes: u64,
     /// With fewer free bytes on the disk, writes are refused.
     pub reserve_bytes: u64,
+    /// Open table files that are cached for the next read.
+    pub table_files_max: usize,
     /// Writes that may wait; further ones are refused at once.
     pub queue_max: usize,
     /// How often moved cursors are written behind.
     pub cursors_every: Duration,
+    /// Tells the time of each entry of the log, for a restore to a point in time.
+    pub clock: LogClock,
     /// For tests: makes writes fail.
     pub faults: Faults,
 }
@@ -28,10 +36,32 @@ impl Default for Options {
             cache_bytes: 128 << 20,
             memtable_bytes: 64 << 20,
             reserve_bytes: 0,
+            table_files_max: 512,
             queue_max: 65_536,
             cursors_every: Duration::from_secs(1),
+            clock: LogClock::default(),
             faults: Faults::default(),
         }
+    }
+}
+
+/// The clock of the log. Without one, entries say nothing of their time.
+#[derive(Clone, Default)]
+pub struct LogClock(Option<Arc<dyn Clock>>);
+
+impl LogClock {
+    pub fn new(clock: Arc<dyn Clock>) -> Self {
+        Self(Some(clock))
+    }
+
+    pub(crate) fn now(&self) -> Millis {
+        self.0.as_ref().map_or(Millis(0), |clock| clock.now())
+    }
+}
+
+impl fmt::Debug for LogClock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("LogClock")
     }
 }
 

@@ -60,9 +60,17 @@ impl EngineFault {
     }
 }
 
-/// Whether the system only ran out of disk space or file descriptors.
+/// Whether the system only ran out of disk space, file descriptors or memory, or was interrupted.
 pub(crate) fn is_out_of_resources(error: &io::Error) -> bool {
-    let passing = [Errno::NOSPC, Errno::DQUOT, Errno::MFILE, Errno::NFILE];
+    let passing = [
+        Errno::NOSPC,
+        Errno::DQUOT,
+        Errno::MFILE,
+        Errno::NFILE,
+        Errno::NOMEM,
+        Errno::INTR,
+        Errno::AGAIN,
+    ];
     error.raw_os_error().is_some_and(|code| passing.iter().any(|it| it.raw_os_error() == code))
 }
 

@@ -1,9 +1,12 @@
 //! One file of the commit log: a header, entries, and then whatever was in the file before.
 //!
 //! ```text
-//! header   "nexo log" (8), number of the segment (8), secret (16), checksum (4)
-//! entry    "entr" (4), length (4), number (8), synced (8), checksum (8), that many bytes
+//! header   "nexo lg3" (8), number of the segment (8), secret (16), checksum (4)
+//! entry    "entr" (4), length (4), number (8), synced (8), time (8), checksum (8), that many bytes
 //! ```
+//!
+//! Up to format 2 the header began with "nexo log", and entries had no time. `time` is the wall
+//! clock's, in milliseconds: a restore to a point in time reads it, and nothing else does.
 //!
 //! The file has its full length before its first entry, so that a sync has no metadata to write. It
 //! may be a reused segment, and it contains message bodies as clients sent them: every checksum is
@@ -19,14 +22,42 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use memchr::memmem;
+use nexo_chat::ids::Millis;
 
-const MAGIC: [u8; 8] = *b"nexo log";
+use super::fail_points::{self, FailPoint, SyncPoint, reach};
+use super::snapshot::LogEntryAt;
+
+const MAGIC: [u8; 8] = *b"nexo lg3";
+const MAGIC_WITHOUT_TIME: [u8; 8] = *b"nexo log";
 const SEGMENT_HEADER_BYTES: usize = 36;
 const ENTRY_MAGIC: [u8; 4] = *b"entr";
 /// Bytes of an entry before its payload.
-pub(crate) const ENTRY_HEADER_BYTES: usize = 32;
+pub(crate) const ENTRY_HEADER_BYTES: usize = 40;
 
 type Secret = [u8; 16];
+
+/// Where the checksum of an entry that has a time begins.
+const CHECKSUM_AT: usize = ENTRY_HEADER_BYTES - 8;
+
+/// What the header of a segment says about its entries.
+struct SegmentLayout {
+    secret: Secret,
+    has_times: bool,
+}
+
+impl SegmentLayout {
+    /// Reads an intact header.
+    fn read(bytes: &[u8], number: u64) -> Option<Self> {
+        let secret = *bytes.get(16..)?.first_chunk()?;
+        let is = |magic| bytes.starts_with(&header(magic, number, &secret));
+        let has_times = is(MAGIC);
+        (has_times || is(MAGIC_WITHOUT_TIME)).then_some(Self { secret, has_times })
+    }
+
+    fn entry_header_bytes(&self) -> usize {
+        if self.has_times { ENTRY_HEADER_BYTES } else { ENTRY_HEADER_BYTES - 8 }
+    }
+}
 
 /// A segment that can be written to.
 pub(crate) struct Segment {
@@ -71,16 +102,19 @@ impl Segment {
                 old.map_or(Ok(()), fs::remove_file)?;
                 let file = File::create(draft)?;
                 write_zeros(&file, length)?;
+                reach(FailPoint::SegmentZeroed);
                 file
             }
         };
         // Must be unpredictable for the senders of messages, and no more than that.
         let secret = [(); 2].map(|()| RandomState::new().hash_one(number).to_be_bytes());
         let secret: Secret = std::array::from_fn(|i| secret[i / 8][i % 8]);
-        file.write_all_at(&header(number, &secret), 0)?;
+        file.write_all_at(&header(MAGIC, number, &secret), 0)?;
         file.sync_all()?;
+        reach(FailPoint::SegmentSynced);
         fs::rename(draft, path)?;
-        File::open(folder)?.sync_all()?;
+        reach(FailPoint::SegmentNamed);
+        fail_points::sync(SyncPoint::SegmentName, || File::open(folder)?.sync_all())?;
         Ok(Self { file, number, secret, at: SEGMENT_HEADER_BYTES as u64, length })
     }
 
@@ -93,14 +127,21 @@ impl Segment {
     }
 
     /// Completes an entry, whose payload begins after [`ENTRY_HEADER_BYTES`], and writes it.
-    pub(crate) fn append(&mut self, entry: &mut [u8], number: u64, synced: u64) -> io::Result<()> {
+    pub(crate) fn append(
+        &mut self,
+        entry: &mut [u8],
+        number: u64,
+        synced: u64,
+        time: Millis,
+    ) -> io::Result<()> {
         let length = u32::try_from(entry.len() - ENTRY_HEADER_BYTES).map_err(io::Error::other)?;
         entry[..4].copy_from_slice(&ENTRY_MAGIC);
         entry[4..8].copy_from_slice(&length.to_be_bytes());
         entry[8..16].copy_from_slice(&number.to_be_bytes());
         entry[16..24].copy_from_slice(&synced.to_be_bytes());
-        let checksum = checksum(&self.secret, &entry[4..24], &entry[ENTRY_HEADER_BYTES..]);
-        entry[24..ENTRY_HEADER_BYTES].copy_from_slice(&checksum);
+        entry[24..CHECKSUM_AT].copy_from_slice(&time.0.to_be_bytes());
+        let checksum = checksum(&self.secret, &entry[4..CHECKSUM_AT], &entry[ENTRY_HEADER_BYTES..]);
+        entry[CHECKSUM_AT..ENTRY_HEADER_BYTES].copy_from_slice(&checksum);
         self.file.write_all_at(entry, self.at)?;
         self.at += entry.len() as u64;
         Ok(())
@@ -108,7 +149,7 @@ impl Segment {
 
     /// Makes what was written durable.
     pub(crate) fn sync(&self) -> io::Result<()> {
-        self.file.sync_data()
+        fail_points::sync(SyncPoint::Log, || self.file.sync_data())
     }
 }
 
@@ -129,8 +170,8 @@ pub(crate) fn list(folder: &Path) -> io::Result<Vec<(u64, PathBuf)>> {
 /// A segment as it was read at open.
 pub(crate) struct ScannedSegment {
     bytes: Vec<u8>,
-    /// The number and the bytes of each entry up to the first that is not intact.
-    entries: Vec<(u64, Range<usize>)>,
+    /// The entries up to the first that is not intact.
+    entries: Vec<FoundEntry>,
     /// Up to which entry the log was durable, as intact entries after that one say.
     pub(crate) synced_beyond: u64,
 }
@@ -141,57 +182,76 @@ impl ScannedSegment {
     pub(crate) fn read(path: &Path, number: u64, known: u64) -> io::Result<Self> {
         let bytes = fs::read(path)?;
         let mut found = Self { bytes, entries: Vec::new(), synced_beyond: 0 };
-        let Some(secret) = secret(&found.bytes, number) else { return Ok(found) };
+        let Some(layout) = SegmentLayout::read(&found.bytes, number) else { return Ok(found) };
         let mut at = SEGMENT_HEADER_BYTES;
-        while let Some(entry) = entry(&found.bytes, at, &secret) {
-            if found.entries.last().is_some_and(|(last, _)| last + 1 != entry.number) {
+        while let Some(entry) = entry(&found.bytes, at, &layout) {
+            if found.entries.last().is_some_and(|last| last.number + 1 != entry.number) {
                 break;
             }
             at = entry.payload.end;
-            found.entries.push((entry.number, entry.payload));
+            found.entries.push(entry);
         }
-        let last = found.entries.last().map_or(known, |(last, _)| *last);
-        found.synced_beyond = synced_beyond(&found.bytes, at, &secret, last);
+        let last = found.entries.last().map_or(known, |last| last.number);
+        found.synced_beyond = synced_beyond(&found.bytes, at, &layout, last);
         Ok(found)
     }
 
-    /// Returns the entries with their numbers, oldest first.
-    pub(crate) fn entries(&self) -> impl Iterator<Item = (u64, &[u8])> {
-        self.entries.iter().map(|(number, range)| (*number, &self.bytes[range.clone()]))
+    /// Returns the entries, oldest first.
+    pub(crate) fn entries(&self) -> impl Iterator<Item = LogEntry<'_>> {
+        self.entries.iter().map(|entry| LogEntry {
+            number: entry.number,
+            time: entry.time,
+            payload: &self.bytes[entry.payload.clone()],
+        })
+    }
+
+    /// Returns each entry with where it ends in the file.
+    pub(crate) fn ends(&self) -> impl Iterator<Item = (LogEntryAt, u64)> {
+        self.entries.iter().map(|entry| {
+            let at_ms = (entry.time.0 > 0).then_some(entry.time.0);
+            (LogEntryAt { number: entry.number, at_ms }, entry.payload.end as u64)
+        })
     }
 }
 
-struct LogEntry {
+/// An intact entry.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LogEntry<'a> {
+    pub(crate) number: u64,
+    /// When it was written; zero if it does not say.
+    pub(crate) time: Millis,
+    pub(crate) payload: &'a [u8],
+}
+
+/// An entry in the bytes of its segment.
+struct FoundEntry {
     number: u64,
     synced: u64,
+    time: Millis,
     payload: Range<usize>,
 }
 
-/// Returns the secret in a segment's header, if the header is intact.
-fn secret(bytes: &[u8], number: u64) -> Option<Secret> {
-    let secret = *bytes.get(16..)?.first_chunk()?;
-    bytes.starts_with(&header(number, &secret)).then_some(secret)
-}
-
 /// Returns the entry at an offset, if it is intact.
-fn entry(bytes: &[u8], at: usize, secret: &Secret) -> Option<LogEntry> {
-    let head: &[u8; ENTRY_HEADER_BYTES] = bytes.get(at..)?.first_chunk()?;
+fn entry(bytes: &[u8], at: usize, layout: &SegmentLayout) -> Option<FoundEntry> {
+    let start = at.checked_add(layout.entry_header_bytes())?;
+    let head = bytes.get(at..start)?;
     let number = |from: usize| head[from..].first_chunk().copied().map(u64::from_be_bytes);
     let length = u32::from_be_bytes(*head[4..].first_chunk()?) as usize;
-    let start = at + ENTRY_HEADER_BYTES;
     let payload = start..start.checked_add(length)?;
+    let (head, stored) = head.split_at(head.len() - 8);
     let is_whole = head[..4] == ENTRY_MAGIC
-        && head[24..] == checksum(secret, &head[4..24], bytes.get(payload.clone())?);
-    is_whole.then_some(LogEntry { number: number(8)?, synced: number(16)?, payload })
+        && stored == checksum(&layout.secret, &head[4..], bytes.get(payload.clone())?);
+    let time = Millis(if layout.has_times { number(24)? } else { 0 });
+    is_whole.then_some(FoundEntry { number: number(8)?, synced: number(16)?, time, payload })
 }
 
 /// Searches the rest of a segment for intact entries. A torn entry may be followed by intact ones,
 /// but not by one that says that the torn one was synced.
-fn synced_beyond(bytes: &[u8], mut at: usize, secret: &Secret, last: u64) -> u64 {
+fn synced_beyond(bytes: &[u8], mut at: usize, layout: &SegmentLayout, last: u64) -> u64 {
     let (mut synced, mut patience) = (0, bytes.len());
     while let Some(found) = memmem::find(&bytes[at..], &ENTRY_MAGIC) {
         at += found;
-        let Some(head) = bytes[at..].first_chunk::<ENTRY_HEADER_BYTES>() else { break };
+        let Some(head) = bytes.get(at..at + layout.entry_header_bytes()) else { break };
         let number = head[8..].first_chunk().map_or(0, |it| u64::from_be_bytes(*it));
         let length = head[4..].first_chunk().map_or(0, |it| u32::from_be_bytes(*it) as usize);
         // Old entries of a reused file have lower numbers, and no segment has so many entries. All
@@ -199,7 +259,7 @@ fn synced_beyond(bytes: &[u8], mut at: usize, secret: &Secret, last: u64) -> u64
         let is_near = number > last && number - last <= bytes.len() as u64;
         if is_near && length <= patience {
             patience -= length;
-            synced = synced.max(entry(bytes, at, secret).map_or(0, |entry| entry.synced));
+            synced = synced.max(entry(bytes, at, layout).map_or(0, |entry| entry.synced));
         }
         at += 1;
     }
@@ -210,9 +270,9 @@ fn path(folder: &Path, number: u64) -> PathBuf {
     folder.join(format!("{number:010}.log"))
 }
 
-fn header(number: u64, secret: &Secret) -> [u8; SEGMENT_HEADER_BYTES] {
+fn header(magic: [u8; 8], number: u64, secret: &Secret) -> [u8; SEGMENT_HEADER_BYTES] {
     let mut bytes = [0; SEGMENT_HEADER_BYTES];
-    bytes[..8].copy_from_slice(&MAGIC);
+    bytes[..8].copy_from_slice(&magic);
     bytes[8..16].copy_from_slice(&number.to_be_bytes());
     bytes[16..32].copy_from_slice(secret);
     let checksum = crc32fast::hash(&bytes[..32]);

@@ -2,6 +2,7 @@
 
 use super::batch::Batch;
 use super::committer::Committer;
+use super::fail_points::{FailPoint, reach};
 use super::poison::EngineFault;
 use crate::member_key::MemberKey;
 
@@ -35,6 +36,7 @@ impl Committer {
             }
             self.core.engine.apply(batch);
             self.core.members.mark_clean(written);
+            reach(FailPoint::CursorsWritten);
         }
         if first == 0 {
             self.log.cover(sweep.up_to);

@@ -14,6 +14,8 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
+use super::fail_points::{self, SyncPoint};
+
 /// The open file: two numbers with their checksums.
 #[derive(Debug)]
 pub(crate) struct Witness(File);
@@ -62,7 +64,7 @@ impl Witness {
     /// Records durably that the trees have flushed everything up to this entry.
     pub(crate) fn set_flushed(&self, entry: u64) -> io::Result<()> {
         self.0.write_all_at(&encode(entry), LENGTH as u64)?;
-        self.0.sync_data()
+        fail_points::sync(SyncPoint::Witness, || self.0.sync_data())
     }
 }
 

@@ -4,6 +4,7 @@
 //! strings. Doc comments of types that derive `ToSchema` or `IntoParams` are descriptions in `docs/openapi.json`.
 
 pub mod accounts;
+pub mod admin;
 pub mod conversations;
 pub mod damaged;
 pub mod envelope;

@@ -79,6 +79,7 @@ where
         Reason::TokenExpired,
         Reason::SessionInvalid,
         Reason::OriginNotAllowed,
+        Reason::TooManyConnections,
         Reason::ServerBusy,
         Reason::ShuttingDown,
         Reason::ReauthUidMismatch,

@@ -1,6 +1,7 @@
 //! The handlers, each below its row in the table of paths.
 
 pub(super) mod accounts;
+pub(super) mod admin;
 pub(super) mod conversations;
 pub(super) mod groups;
 pub(super) mod history;

@@ -69,11 +69,11 @@ async fn info(State(gateway): GatewayState, context: RequestContext) -> ApiRespo
     }))
 }
 
-async fn healthz() -> Response {
+pub(in crate::http) async fn healthz() -> Response {
     Json(json!({ "status": "ok" })).into_response()
 }
 
-async fn readyz(State(gateway): GatewayState, parts: Parts) -> Response {
+pub(in crate::http) async fn readyz(State(gateway): GatewayState, parts: Parts) -> Response {
     let is_operator = is_operator(gateway.options.metrics_token.as_ref(), &parts);
     readiness(&gateway, is_operator)
 }
@@ -122,7 +122,11 @@ fn readiness(gateway: &Gateway, with_details: bool) -> Response {
     }
 }
 
-async fn metrics(State(gateway): GatewayState, context: RequestContext, parts: Parts) -> Response {
+pub(in crate::http) async fn metrics(
+    State(gateway): GatewayState,
+    context: RequestContext,
+    parts: Parts,
+) -> Response {
     if !is_operator(gateway.options.metrics_token.as_ref(), &parts) {
         return context.refuse(Reason::Unauthorized);
     }

@@ -9,10 +9,11 @@ use axum::response::Response;
 use nexo_chat::model::Caller;
 use nexo_chat::{Reason, auth};
 use nexo_wire::numbered::{self, Handshake};
-use tokio::sync::OwnedSemaphorePermit;
 
+use crate::admission::Place;
 use crate::gateway::Gateway;
 use crate::http::response::RequestContext;
+use crate::meters::Meters;
 use crate::socket::serve::{UpgradeAuth, serve};
 
 /// Read buffer of a socket: a few frames. Small buffers measured faster, and they are most of the memory of an idle
@@ -47,7 +48,7 @@ pub(in crate::http) async fn upgrade(
     context: RequestContext,
     uri: Uri,
     headers: HeaderMap,
-    Extension(permit): Extension<Arc<OwnedSemaphorePermit>>,
+    Extension(place): Extension<Arc<Place>>,
     upgrade: Result<WebSocketUpgrade, axum::extract::ws::rejection::WebSocketUpgradeRejection>,
 ) -> Response {
     if !is_origin_allowed(&headers, &gateway.options.allowed_origins) {
@@ -57,6 +58,10 @@ pub(in crate::http) async fn upgrade(
         return context.refuse(Reason::ShuttingDown);
     }
     let Ok(upgrade) = upgrade else { return context.refuse(Reason::InvalidParam) };
+    if let Err(no_place) = place.count_socket(context.client_ip) {
+        Meters::count_no_place(no_place);
+        return context.refuse(Reason::TooManyConnections);
+    }
     let upgrade_auth = match query_handshake(&uri) {
         Err(reason) => return context.refuse(reason),
         Ok(None) => UpgradeAuth::Missing(context.client_ip),
@@ -73,13 +78,7 @@ pub(in crate::http) async fn upgrade(
         .write_buffer_size(WRITE_BYTES)
         .max_message_size(gateway.options.frame_bytes_max)
         .max_frame_size(gateway.options.frame_bytes_max)
-        .on_upgrade(move |socket| {
-            let served = serve(gateway, socket, upgrade_auth);
-            async move {
-                served.await;
-                drop(permit);
-            }
-        })
+        .on_upgrade(move |socket| serve(gateway, socket, upgrade_auth, place))
 }
 
 /// A browser sends the origin of the page: it must be this server or one of `allowed_origins`. Other clients send none.

@@ -22,7 +22,7 @@ use crate::embedded::engine::{Engine, Slice};
 use crate::embedded::folder::{Folder, OpenError};
 use crate::embedded::keys::{FORMAT, Keyspace};
 use crate::embedded::options::Options;
-use crate::embedded::segment::{self, ScannedSegment};
+use crate::embedded::segment::{self, LogEntry, ScannedSegment};
 use crate::embedded::tables::TREE_FILE;
 use crate::embedded::witness::{Witness, WitnessRecord};
 
@@ -434,9 +434,9 @@ fn replay(path: &Path, engine: &Engine, report: &mut Report) -> io::Result<Repla
     'log: for (number, file) in segments {
         let found = ScannedSegment::read(&file, number, newest.unwrap_or(flushed))?;
         known = known.max(found.synced_beyond);
-        for (entry, payload) in found.entries() {
-            if entry <= flushed {
-                continue;
+        for LogEntry { number: entry, payload, .. } in found.entries() {
+            if entry <= newest.unwrap_or(flushed) {
+                continue; // flushed, or written again
             }
             // Without a witness it begins with the first entry there is: older ones are in the trees.
             let expected =
