@@ -2,12 +2,14 @@
 
 use std::io::Write;
 use std::path::PathBuf;
+use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
 
 use crate::backup::BackupCommand;
 use crate::bench::BenchCommand;
 use crate::config::{self, Config};
+use crate::doctor::DoctorCommand;
 use crate::import::ImportCommand;
 use crate::migrate::MigrateCommand;
 use crate::restore::RestoreCommand;
@@ -29,6 +31,7 @@ const EXAMPLES: &str = "Examples:
   nexo config default > nexo.toml            every setting with its default
   nexo config check --config nexo.toml
   nexo migrate --from ./data --to mysql://nexo:password@db/nexo
+  nexo doctor --data ./data                  is everything readable?
   nexo backup create --to /mnt/backups       while the server runs, or of a stopped one
   nexo restore --from /mnt/backups --data ./restored
   nexo user reset-code alice                 alice forgot her password
@@ -43,6 +46,8 @@ pub(crate) enum CliCommand {
     Config(ConfigCommand),
     /// Copies all data from one store into another, empty one, and verifies it.
     Migrate(MigrateCommand),
+    /// Examines a data folder, explains what is wrong, repairs, or copies what is readable.
+    Doctor(DoctorCommand),
     /// Takes over the data of another system.
     #[command(subcommand)]
     Import(ImportCommand),
@@ -91,9 +96,18 @@ pub(crate) struct ConfigArgs {
 }
 
 impl CliCommand {
-    pub(crate) fn run(self) -> anyhow::Result<()> {
+    /// Runs, and returns the exit code of success.
+    pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
+        if let Self::Doctor(doctor) = self {
+            return Ok(doctor.run());
+        }
+        self.run_command().map(|()| ExitCode::SUCCESS)
+    }
+
+    fn run_command(self) -> anyhow::Result<()> {
         match self {
             Self::Serve(settings) => serve::serve(&Config::load(&settings)?),
+            Self::Doctor(_) => Ok(()), // it has exit codes of its own
             Self::Config(ConfigCommand::Check(settings)) => {
                 Config::load(&settings)?;
                 Ok(writeln!(std::io::stdout(), "The settings are fine.")?)

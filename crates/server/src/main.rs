@@ -6,6 +6,7 @@
 //!   `panic_hook`: what the server needs from the system;
 //! - `metric_table`, `process_metrics`: what `/metrics` shows;
 //! - `migrate`, `import`: copy data into an empty store (`store_location`, `copy`, `reset_codes_file`);
+//! - `doctor`: examines a data folder, repairs and salvages;
 //! - `backup`: makes backups, on a schedule or when asked; `restore`: a new data folder from one;
 //! - `user`: reset codes for people who forgot their password;
 //! - `bench`, `growth`: benchmarks.
@@ -17,6 +18,7 @@ mod clock;
 mod config;
 mod copy;
 mod descriptors;
+mod doctor;
 mod error_chain;
 mod file_modes;
 mod growth;
@@ -51,7 +53,7 @@ static ALLOCATOR: Jemalloc = Jemalloc;
 fn main() -> ExitCode {
     let cli = cli::Cli::parse();
     match cli.command.run() {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => code,
         Err(error) => {
             // The log may be JSON or not started yet: print the error as text in any case.
             let written = writeln!(std::io::stderr(), "nexo: {}", error_chain::describe(&error));

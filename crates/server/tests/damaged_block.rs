@@ -114,8 +114,8 @@ async fn one_damaged_block_costs_only_its_own_messages() {
     // Everybody else.
     assert_eq!(seq(&a.send("carol", "c-2", "hello again").await), 2);
     assert_eq!(pull(&server, &carol, "si_alice_carol").await, (vec![1, 2], vec![]));
-    let list = server.http.get("/conversation/all", &alice.token).await;
-    assert_eq!(list.data()["list"].as_array().unwrap().len(), 2);
+    let all = server.http.get("/conversation/all", &alice.token).await;
+    assert_eq!(all.data()["list"].as_array().unwrap().len(), 2);
 
     // The operator.
     let token = fs::read_to_string(server.data().join("metrics.token")).unwrap();

@@ -58,7 +58,7 @@ async fn newest(store: &Arc<Embedded>) -> u64 {
 
 /// The tables and segments of a snapshot.
 fn paths(snapshot: &Snapshot) -> Vec<PathBuf> {
-    let tables = snapshot.files().into_iter().filter_map(|file| match file.content {
+    let tables = snapshot.files().filter_map(|file| match file.content {
         FileContent::Table(path, _) => Some(path),
         FileContent::Bytes(_) => None,
     });

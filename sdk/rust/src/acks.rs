@@ -72,14 +72,14 @@ fn needs_ack(conversation: &Conversation) -> bool {
 
 fn send_acks(conversation: &mut Conversation, frame_sender: &FrameSender) {
     let Conversation { messages, cursors, .. } = conversation;
-    if let Some(read) = messages.at(cursors.confirmed_read.min(messages.last()))
+    if let Some(read) = messages.last_readable(cursors.confirmed_read.min(messages.last()))
         && read.seq > cursors.acked_read
         && send_ack(frame_sender, "read", read)
     {
         cursors.acked_read = read.seq;
         cursors.acked_delivered = cursors.acked_delivered.max(read.seq);
     }
-    if let Some(last) = messages.at(messages.last())
+    if let Some(last) = messages.last_readable(messages.last())
         && last.seq > cursors.acked_delivered
         && send_ack(frame_sender, "delivered", last)
     {

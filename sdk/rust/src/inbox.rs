@@ -257,6 +257,10 @@ impl AccountState {
 
     fn emit_all(&mut self, id: &str, ready: Vec<Arc<Message>>) {
         for message in ready {
+            if message.is_damaged {
+                self.update(message); // nobody said it just now
+                continue;
+            }
             let (is_mine, seq, from) = (message.is_mine, message.seq, message.from.clone());
             if self.already_shown.remove(&message.server_msg_id) {
                 self.update(message);

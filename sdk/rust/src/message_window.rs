@@ -76,6 +76,12 @@ impl MessageWindow {
         self.messages.get(self.index(seq)?)
     }
 
+    /// The last message up to this seq that has an id.
+    pub(crate) fn last_readable(&self, seq: u64) -> Option<&Arc<Message>> {
+        let end = self.index(seq)?.checked_add(1)?.min(self.messages.len());
+        self.messages.range(..end).rev().find(|message| !message.is_damaged)
+    }
+
     pub(crate) fn find(&self, server_msg_id: &str) -> Option<&Arc<Message>> {
         self.at(*self.seq_by_id.get(server_msg_id)?)
     }

@@ -11,6 +11,7 @@ use crate::inbox::ConversationInfo;
 use crate::jobs::AccountJobs;
 use crate::messages::{ChangeInfo, MessageInfo};
 use crate::own_joins;
+use crate::reason::Reason;
 use crate::tokens::SignIn;
 use crate::types::Message;
 
@@ -33,6 +34,30 @@ struct InfosPage {
 struct MessagesPage {
     messages: Vec<MessageInfo>,
     max_seq: u64,
+    /// Seqs of the page whose messages cannot be read any more.
+    #[serde(default)]
+    damaged: Vec<DamagedRange>,
+}
+
+#[derive(Deserialize)]
+struct DamagedRange {
+    from: u64,
+    to: u64,
+}
+
+impl MessagesPage {
+    /// The messages in seq order, with a placeholder for each that the server cannot read any more.
+    fn into_messages(self, conversation_id: &str, me: &str) -> Vec<Message> {
+        let mut messages: Vec<Message> =
+            self.messages.into_iter().map(|info| Message::pulled(info, me)).collect();
+        for DamagedRange { from, to } in self.damaged {
+            let before = messages.iter().rev().find(|message| message.seq < from);
+            let at = before.or(messages.first()).map_or(0, |message| message.at);
+            messages.extend((from..=to).map(|seq| Message::damaged(conversation_id, seq, at)));
+        }
+        messages.sort_by_key(|message| message.seq);
+        messages
+    }
 }
 
 /// Compares every conversation with the head of the server; `is_first` right after sign-in.
@@ -154,34 +179,43 @@ pub(crate) async fn older(
     };
     let Some((min, end)) = account_jobs.call(range).await? else { return Ok(Vec::new()) };
     let begin = min.max((end + 1).saturating_sub(limit));
-    let mut found: Vec<MessageInfo> = Vec::new();
+    let me = account_jobs.call(|account| account.me.clone()).await?;
+    let mut found: Vec<Message> = Vec::new();
     let mut next = begin;
     while next <= end {
-        let page = pull(sign_in, &id, next, end).await?;
-        if page.messages.first().is_none_or(|info| info.seq != next) {
+        let page = pull(sign_in, &id, next, end).await?.into_messages(&id, &me);
+        if page.first().is_none_or(|message| message.seq != next) {
             break;
         }
-        next += page.messages.len() as u64;
-        found.extend(page.messages);
+        next += page.len() as u64;
+        found.extend(page);
     }
     account_jobs.call(move |account| account.apply_older(&id, found)).await
 }
 
 async fn pull(sign_in: &SignIn, id: &str, begin: u64, end: u64) -> Result<MessagesPage, Error> {
+    let (last, whole) = (end, DamagedRange { from: begin, to: end });
     let limit = PAGE.min(end + 1 - begin).to_string();
     let (begin, end) = (begin.to_string(), end.to_string());
     let range_query = [("begin_seq", begin.as_str()), ("end_seq", &end), ("limit", &limit)];
     let query = [&[("conversation_id", id)], &range_query[..]].concat();
-    sign_in.fetch(ApiRequest::get("/msg/pull", &query)).await
+    match sign_in.fetch(ApiRequest::get("/msg/pull", &query)).await {
+        // Nothing of the range can be read, and asking again would not help.
+        Err(error) if error.reason() == Some(Reason::Damaged) => {
+            Ok(MessagesPage { messages: Vec::new(), max_seq: last, damaged: vec![whole] })
+        }
+        page => page,
+    }
 }
 
 impl AccountState {
     /// Applies a page of a gap; returns where to continue, or `None` if the requested seq did not
     /// come.
     fn apply_page(&mut self, id: &str, from: u64, page: MessagesPage) -> Option<u64> {
-        let is_empty = page.messages.is_empty();
-        for info in page.messages {
-            let message = Message::pulled(info, &self.me);
+        let max_seq = page.max_seq;
+        let messages = page.into_messages(id, &self.me);
+        let is_empty = messages.is_empty();
+        for message in messages {
             self.receive(message);
         }
         let arrived = &mut self.get_or_create(id).arrived;
@@ -189,7 +223,7 @@ impl AccountState {
             return Some(arrived.last() + 1);
         }
         // Nothing came for the requested seq: the user may not see it, or it does not exist.
-        arrived.lower_expected(page.max_seq);
+        arrived.lower_expected(max_seq);
         if !is_empty {
             self.sync.schedule_heads(self.now);
         }
@@ -210,13 +244,12 @@ impl AccountState {
         true
     }
 
-    fn apply_older(&mut self, id: &str, found: Vec<MessageInfo>) -> Vec<Arc<Message>> {
-        let me = self.me.clone();
+    fn apply_older(&mut self, id: &str, found: Vec<Message>) -> Vec<Arc<Message>> {
         let conversation = self.get_or_create(id);
         let first = conversation.messages.first();
         // A concurrent call may have loaded them.
-        let missing = found.into_iter().filter(|info| info.seq < first);
-        let missing: Vec<Message> = missing.map(|info| Message::pulled(info, &me)).collect();
+        let missing = found.into_iter().filter(|message| message.seq < first);
+        let missing: Vec<Message> = missing.collect();
         let seqs = missing.iter().rev().map(|message| message.seq);
         if missing.is_empty() || !seqs.eq((1..first).rev().take(missing.len())) {
             return Vec::new();

@@ -138,6 +138,7 @@ reasons! {
     MessageNotFound "message_not_found" 404 Stays, false, "no such message";
     AckNotAllowed "ack_not_allowed" 403 Stays, false, "you cannot acknowledge this message";
     ConversationNotFound "conversation_not_found" 404 Stays, false, "no such conversation";
+    Damaged "damaged" 500 Stays, false, "this part of the data is damaged and cannot be read";
     ServerBusy "server_busy" 503 Stays, true, "the server is busy, try again";
     InternalError "internal_error" 500 Stays, false, "internal error";
 }

@@ -194,6 +194,7 @@ pub enum MessageState {
 
 /// A message. It is immutable: a change makes a new `Message`.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub struct Message {
     pub conversation_id: String,
     /// The id its sender gave it.
@@ -215,6 +216,9 @@ pub struct Message {
     pub is_important: bool,
     /// Recalled: the text is gone.
     pub is_recalled: bool,
+    /// The server's disk lost it: only its place is known. It has no id, sender or text, and is
+    /// reported by `Event::Update` instead of `Event::Message`.
+    pub is_damaged: bool,
     /// When it was saved, else when it was sent; milliseconds since 1970.
     pub at: u64,
     pub state: MessageState,

@@ -51,12 +51,12 @@ export class Acks {
 
   private sendAcks(conversation: Conversation): void {
     const { messages } = conversation;
-    const read = messages.at(Math.min(conversation.confirmedRead, messages.last));
+    const read = messages.lastReadable(Math.min(conversation.confirmedRead, messages.last));
     if (read !== undefined && read.seq > conversation.ackedRead && this.sendAck("read", read)) {
       conversation.ackedRead = read.seq;
       conversation.ackedDelivered = Math.max(conversation.ackedDelivered, read.seq);
     }
-    const last = messages.at(messages.last);
+    const last = messages.lastReadable(messages.last);
     if (last !== undefined && last.seq > conversation.ackedDelivered && this.sendAck("delivered", last)) {
       conversation.ackedDelivered = last.seq;
     }

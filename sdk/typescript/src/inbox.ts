@@ -205,6 +205,10 @@ export class Inbox {
   }
 
   private emitMessage(conversation: Conversation, message: Message): void {
+    if (message.isDamaged) {
+      this.events.emit("update", message); // nobody said it just now
+      return;
+    }
     const isShown = this.alreadyShown.delete(message.serverMsgId);
     if (isShown) this.events.emit("update", message);
     else if (message.seq > conversation.historyUpTo) this.events.emit("message", message);

@@ -58,6 +58,13 @@ export class MessageWindow {
     return this.messages[seq - this.first];
   }
 
+  /** The last message up to this seq that has an id. */
+  lastReadable(seq: number): Message | undefined {
+    let message = this.at(seq);
+    while (message?.isDamaged) message = this.at(message.seq - 1);
+    return message;
+  }
+
   find(serverMsgId: string): Message | undefined {
     const seq = this.seqById.get(serverMsgId);
     return seq === undefined ? undefined : this.at(seq);

@@ -1,4 +1,5 @@
 import { camelName, toCamel } from "./casing.js";
+import type { Range } from "./contiguous.js";
 import type { ChatFrame, GroupChangedFrame, MessageType, RevokedFrame } from "./frames.js";
 import type { GroupProfile, Role } from "./groups.js";
 import type { OutboxEntry } from "./lane.js";
@@ -18,6 +19,15 @@ export interface MessageInfo {
   reply_to_server_msg_id?: string;
   send_at: number;
   recall_at?: number;
+}
+
+/** A page of messages, as HTTP returns it. */
+export interface MessagesPage {
+  messages: MessageInfo[];
+  max_seq: number;
+  has_more: boolean;
+  /** Seqs of the page whose messages cannot be read any more. */
+  damaged?: Range[];
 }
 
 /** A change, as HTTP returns it. */
@@ -90,6 +100,34 @@ export function fromInfo(info: MessageInfo, me: string): Message {
     isRecalled: info.recall_at !== undefined,
     at: info.send_at,
     state: isMine ? "saved" : "received",
+  };
+}
+
+/** The messages of a page in seq order, with a placeholder for each that the server cannot read any more. */
+export function fromPage(page: MessagesPage, conversationId: string, me: string): Message[] {
+  const messages = page.messages.map((info) => fromInfo(info, me));
+  for (const { from, to } of page.damaged ?? []) {
+    const before = messages.filter(({ seq }) => seq < from).at(-1) ?? messages[0];
+    for (let seq = from; seq <= to; seq += 1) messages.push(damagedMessage(conversationId, seq, before?.at ?? 0));
+  }
+  return messages.sort((a, b) => a.seq - b.seq);
+}
+
+function damagedMessage(conversationId: string, seq: number, at: number): Message {
+  return {
+    conversationId,
+    clientMsgId: "",
+    serverMsgId: "",
+    seq,
+    from: "",
+    isMine: false,
+    type: "CUSTOM",
+    body: "",
+    isImportant: false,
+    isRecalled: false,
+    isDamaged: true,
+    at,
+    state: "received",
   };
 }
 

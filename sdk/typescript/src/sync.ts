@@ -4,11 +4,11 @@ import type { Conversation, Head } from "./conversation.js";
 import type { ClientFrame } from "./frames.js";
 import type { Http } from "./http.js";
 import type { ConversationInfo, Inbox, GapFiller } from "./inbox.js";
-import { type ChangeInfo, changeFromInfo, fromInfo, type MessageInfo } from "./messages.js";
+import { type ChangeInfo, changeFromInfo, fromPage, type MessagesPage } from "./messages.js";
 import type { OwnJoins } from "./ownJoins.js";
 import { isPassing, Refused } from "./refusal.js";
 import type { Timing } from "./timing.js";
-import type { Change } from "./types.js";
+import type { Change, Message } from "./types.js";
 
 /** This many cursors fit into one frame with room to spare. */
 const CURSORS_MAX = 500;
@@ -17,12 +17,6 @@ const HEADS_PAGE = 1000;
 const CHANGES_PAGE = 200;
 const SINGLE_INFOS_MAX = 3;
 const PULLS_MAX = 4;
-
-interface MessagesPage {
-  messages: MessageInfo[];
-  max_seq: number;
-  has_more: boolean;
-}
 
 /** Finds missing messages and changes, by gaps and by comparing heads, and pulls them. */
 export class Sync implements GapFiller {
@@ -130,16 +124,17 @@ export class Sync implements GapFiller {
   async older(conversation: Conversation, limit: number) {
     const end = conversation.messages.first - 1;
     const begin = Math.max(conversation.minSeq, end - limit + 1);
-    const found: MessageInfo[] = [];
+    const found: Message[] = [];
     while (begin + found.length <= end) {
       const page = await this.pull(conversation, begin + found.length, end);
-      if (page.messages[0]?.seq !== begin + found.length) break;
-      found.push(...page.messages);
+      const messages = fromPage(page, conversation.id, this.me);
+      if (messages[0]?.seq !== begin + found.length) break;
+      found.push(...messages);
     }
     // A concurrent call may have loaded them.
     const missing = found.filter(({ seq }) => seq < conversation.messages.first);
     if (missing.at(-1)?.seq !== conversation.messages.first - 1) return [];
-    return conversation.prependOlder(missing.map((info) => fromInfo(info, this.me)));
+    return conversation.prependOlder(missing);
   }
 
   /** The changes before a change seq, or the latest, oldest first. */
@@ -283,11 +278,12 @@ export class Sync implements GapFiller {
     if (gap === undefined) return;
     for (let { from } = gap; from <= gap.to; from = conversation.arrived.last + 1) {
       const page = await this.pull(conversation, from, gap.to);
-      for (const info of page.messages) this.inbox.receive(fromInfo(info, this.me));
+      const messages = fromPage(page, conversation.id, this.me);
+      for (const message of messages) this.inbox.receive(message);
       if (conversation.arrived.last >= from) continue;
       // Nothing came for the requested seq: the user may not see it, or it does not exist.
       conversation.arrived.lowerExpected(page.max_seq);
-      if (page.messages.length > 0) this.scheduleHeads();
+      if (messages.length > 0) this.scheduleHeads();
       return;
     }
   }
@@ -305,13 +301,16 @@ export class Sync implements GapFiller {
     }
   }
 
-  private pull(conversation: Conversation, begin: number, end: number): Promise<MessagesPage> {
-    return this.http.get<MessagesPage>("/msg/pull", {
-      conversation_id: conversation.id,
-      begin_seq: begin,
-      end_seq: end,
-      limit: Math.min(PAGE, end - begin + 1),
-    });
+  private async pull(conversation: Conversation, begin: number, end: number): Promise<MessagesPage> {
+    const query = { conversation_id: conversation.id, begin_seq: begin, end_seq: end };
+    const limit = Math.min(PAGE, end - begin + 1);
+    try {
+      return await this.http.get<MessagesPage>("/msg/pull", { ...query, limit });
+    } catch (error) {
+      if (!(error instanceof Refused) || error.reason !== "damaged") throw error;
+      // Nothing of the range can be read, and asking again would not help.
+      return { messages: [], max_seq: end, has_more: false, damaged: [{ from: begin, to: end }] };
+    }
   }
 
   /** How long to wait after a failure; permanent errors are reported to the app. */

@@ -56,6 +56,8 @@ export interface Message {
   readonly isImportant: boolean;
   /** Recalled: the text is gone. */
   readonly isRecalled: boolean;
+  /** The server's disk lost it: only its place is known. It has no id, sender or text, and emits no `message`. */
+  readonly isDamaged?: true;
   /** When it was saved, else when it was sent; milliseconds since 1970. */
   readonly at: number;
   readonly state: MessageState;

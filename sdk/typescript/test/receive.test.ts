@@ -348,3 +348,32 @@ test("in a group, read means by everybody who was there, and after a reload too"
   world.socket.say({ ...change, event: "kicked", userId: "ben" });
   expect(state()).toBe("read 1");
 });
+
+test("messages that the server cannot read any more leave places, and nothing is asked for twice", async () => {
+  world.answers["/msg/pull"] = (query) => {
+    const [begin, end] = [Number(query.get("begin_seq")), Number(query.get("end_seq"))];
+    if (begin >= 3 && end <= 4) return { status: 500, reason: "damaged" };
+    const readable = [1, 2, 5, 6].filter((seq) => seq >= begin && seq <= end);
+    return { messages: readable.map(info), max_seq: 6, has_more: false, damaged: [{ from: 3, to: 4 }] };
+  };
+  world.socket.say(push(1));
+  world.socket.say(push(6));
+  await world.clock.pass(1000);
+  expect(seqs()).toEqual([1, 2, 3, 4, 5, 6]);
+  const damaged = world.client.messages(ID).filter(({ isDamaged }) => isDamaged);
+  expect(damaged.map(({ seq, body }) => [seq, body])).toEqual([[3, ""], [4, ""]]);
+  expect(emitted.filter((one) => one.endsWith("received")).length).toBe(4);
+  expect(acks().at(-1)).toBe("delivered 6");
+  const asked = pulls();
+  await world.clock.pass(600_000);
+  expect(pulls()).toBe(asked);
+});
+
+test("a range of nothing but damage ends the asking too", async () => {
+  world.answers["/msg/pull"] = () => ({ status: 500, reason: "damaged" });
+  world.socket.say(push(1));
+  world.socket.say(push(4));
+  await world.clock.pass(1000);
+  expect(seqs()).toEqual([1, 2, 3, 4]);
+  expect(pulls()).toBe(1);
+});

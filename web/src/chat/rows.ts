@@ -6,6 +6,8 @@ export type Row =
   | { kind: "day"; key: string; at: number }
   | { kind: "unread"; key: string }
   | { kind: "note"; key: string; change: Change }
+  /** Messages in a row that the server cannot read any more. */
+  | { kind: "damaged"; key: string; count: number }
   | {
       kind: "message";
       key: string;
@@ -52,6 +54,12 @@ export function rowsOf(
   };
   messages.forEach((message, index) => {
     if (message.seq > 0) addChanges(message.at); // an unsaved message has no server time yet
+    if (message.isDamaged) {
+      const above = rows.at(-1);
+      if (above?.kind === "damaged") above.count += 1;
+      else rows.push({ kind: "damaged", key: `x${message.seq}`, count: 1 });
+      return;
+    }
     addDay(message.at);
     if (!isMarked && message.seq >= unreadFrom && !message.isMine) {
       isMarked = true;

@@ -163,6 +163,7 @@ export const en = {
     recalledMine: "You unsent this message",
     recalled: (name: string) => `${name} unsent this message`,
     recalledByOther: "An admin removed this message",
+    damaged: (count: number) => (count === 1 ? "1 message cannot be read" : `${count} messages cannot be read`),
     unsent: "Message unsent",
     undo: "Undo",
     readers: "Who has read it",

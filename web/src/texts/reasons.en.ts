@@ -80,6 +80,7 @@ export const reasons: Record<Reason, string> = {
   message_not_found: "There is no such message.",
   ack_not_allowed: "You are not allowed to do this.",
   conversation_not_found: "There is no such conversation.",
+  damaged: "The server can no longer read this.",
   server_busy: "The server is busy. Please try again in a moment.",
   internal_error: "The server had a problem. Please try again later.",
 };

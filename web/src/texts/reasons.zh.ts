@@ -80,6 +80,7 @@ export const reasons: Record<Reason, string> = {
   message_not_found: "没有这条消息。",
   ack_not_allowed: "你没有权限这样做。",
   conversation_not_found: "没有这个会话。",
+  damaged: "服务器已无法读取此内容。",
   server_busy: "服务器繁忙，请稍后再试。",
   internal_error: "服务器出了问题，请稍后再试。",
 };

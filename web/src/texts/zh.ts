@@ -164,6 +164,7 @@ export const zh: Texts = {
     recalledMine: "你撤回了一条消息",
     recalled: (name) => `${name} 撤回了一条消息`,
     recalledByOther: "管理员撤回了这条消息",
+    damaged: (count) => `有 ${count} 条消息无法读取`,
     unsent: "消息已撤回",
     undo: "撤销",
     readers: "已读成员",

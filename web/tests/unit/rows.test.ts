@@ -104,3 +104,11 @@ test("ten thousand messages are laid out in a moment", () => {
   expect(rowsOf(all).length).toBeGreaterThan(10_000);
   expect(performance.now() - started).toBeLessThan(250);
 });
+
+test("messages that cannot be read any more are one line in their place", () => {
+  const lost = (seq: number) => message(seq, 0, "", { isDamaged: true, serverMsgId: "" });
+  const rows = rowsOf([message(1, NOON), lost(2), lost(3), message(4, NOON + MINUTE), lost(5)]);
+  expect(shape(rows)).toBe("day m<> damaged m<> damaged");
+  expect(rows.flatMap((row) => (row.kind === "damaged" ? [row.count] : []))).toEqual([2, 1]);
+  expect(new Set(rows.map(({ key }) => key)).size).toBe(rows.length);
+});

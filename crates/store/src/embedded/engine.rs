@@ -3,7 +3,7 @@
 //! They have no log of their own: what is in their memtables is in the commit log too. Only the
 //! committer writes to them, so a batch has one sequence number, and a scan sees whole batches.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::ops::Bound;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -15,13 +15,14 @@ use lsm_tree::config::{
     BloomConstructionPolicy, CompressionPolicy, FilterPolicy, FilterPolicyEntry,
 };
 use lsm_tree::{
-    AbstractTree, AnyTree, Cache, CompressionType, Config, DescriptorTable, Guard, SeqNo,
-    SequenceNumberCounter,
+    AbstractTree, AnyTree, Cache, CompressionType, Config, DescriptorTable, Guard, InternalValue,
+    SeqNo, SequenceNumberCounter,
 };
 use nexo_chat::store::Order;
 
 use super::batch::{Batch, Write};
 use super::compaction::Compaction;
+use super::doctor::KeyGap;
 use super::keys::{KeyRange, Keyspace};
 use super::options::Options;
 use super::poison::{EngineFault, is_out_of_resources};
@@ -304,6 +305,44 @@ impl Engine {
     }
 }
 
+/// For the doctor, which reads trees that the library may not be able to open.
+impl Engine {
+    /// Whether the library opens a tree; creates it if there is none.
+    pub(crate) fn opens(folder: &Path, keyspace: Keyspace, options: &Options) -> bool {
+        let numbers = SequenceNumberCounter::default();
+        let (cache, files) = caches(options);
+        open_tree(folder, keyspace, &numbers, &cache, &files).is_ok()
+    }
+
+    /// Puts a record with its own number into a tree, whatever its order.
+    pub(crate) fn restore(&self, keyspace: Keyspace, record: InternalValue, first_number: SeqNo) {
+        let number = record.key.seqno + first_number;
+        let tree = self.tree(keyspace);
+        if record.is_tombstone() {
+            tree.remove(record.key.user_key, number);
+        } else {
+            tree.insert(record.key.user_key, record.value, number);
+        }
+        self.numbers.fetch_max(number + 1);
+        self.visible.fetch_max(number + 1, Ordering::Release);
+    }
+
+    /// Returns the gaps of a tree's tables: keys whose records cannot be read.
+    pub(crate) fn gaps(&self, keyspace: Keyspace) -> Vec<KeyGap> {
+        tables::gaps(self.tree(keyspace))
+    }
+
+    /// Returns the keys of a gap that any table or the memtable has, sorted.
+    pub(crate) fn keys_in(&self, keyspace: Keyspace, gap: &KeyGap) -> BTreeSet<Slice> {
+        let tree = self.tree(keyspace);
+        let memtable = tree.active_memtable();
+        let in_memory = memtable.iter().map(|record| record.key.user_key);
+        let mut keys: BTreeSet<Slice> = in_memory.filter(|key| gap.contains(key)).collect();
+        keys.extend(tables::keys_in(tree, gap));
+        keys
+    }
+}
+
 /// Registers a running scan: its versions are not dropped until the scan ends.
 struct ScanGuard<'a> {
     engine: &'a Engine,
@@ -336,29 +375,41 @@ fn open_trees(
     options: &Options,
     numbers: &SequenceNumberCounter,
 ) -> Result<Vec<AnyTree>, EngineFault> {
-    let cache = Arc::new(Cache::with_capacity_bytes(options.cache_bytes));
-    let files = Arc::new(DescriptorTable::new(options.table_files_max));
-    let open = |keyspace: &Keyspace| {
-        // We decide which batches are visible, so each tree gets a counter that nothing reads.
-        let visible = SequenceNumberCounter::default();
-        let config = Config::new(folder.join(keyspace.name()), numbers.clone(), visible)
-            .use_cache(Arc::clone(&cache))
-            .use_descriptor_table(Some(Arc::clone(&files)))
-            .data_block_compression_policy(CompressionPolicy::new([
-                CompressionType::None,
-                CompressionType::None,
-                CompressionType::Lz4,
-            ]))
-            .filter_policy(FilterPolicy::new([
-                // Every new message looks up its id, and the newest tables come first: few false
-                // positives there.
-                FilterPolicyEntry::Bloom(BloomConstructionPolicy::FalsePositiveRate(0.0001)),
-                FilterPolicyEntry::Bloom(BloomConstructionPolicy::FalsePositiveRate(0.0001)),
-                FilterPolicyEntry::Bloom(BloomConstructionPolicy::BitsPerKey(10.0)),
-            ]));
-        catch_panics("open a keyspace", || config.open())
-    };
+    let (cache, files) = caches(options);
+    let open = |keyspace: &Keyspace| open_tree(folder, *keyspace, numbers, &cache, &files);
     Keyspace::ALL.iter().map(open).collect()
+}
+
+fn caches(options: &Options) -> (Arc<Cache>, Arc<DescriptorTable>) {
+    let cache = Arc::new(Cache::with_capacity_bytes(options.cache_bytes));
+    (cache, Arc::new(DescriptorTable::new(options.table_files_max)))
+}
+
+fn open_tree(
+    folder: &Path,
+    keyspace: Keyspace,
+    numbers: &SequenceNumberCounter,
+    cache: &Arc<Cache>,
+    files: &Arc<DescriptorTable>,
+) -> Result<AnyTree, EngineFault> {
+    // We decide which batches are visible, so each tree gets a counter that nothing reads.
+    let visible = SequenceNumberCounter::default();
+    let config = Config::new(folder.join(keyspace.name()), numbers.clone(), visible)
+        .use_cache(Arc::clone(cache))
+        .use_descriptor_table(Some(Arc::clone(files)))
+        .data_block_compression_policy(CompressionPolicy::new([
+            CompressionType::None,
+            CompressionType::None,
+            CompressionType::Lz4,
+        ]))
+        .filter_policy(FilterPolicy::new([
+            // Every new message looks up its id, and the newest tables come first: few false
+            // positives there.
+            FilterPolicyEntry::Bloom(BloomConstructionPolicy::FalsePositiveRate(0.0001)),
+            FilterPolicyEntry::Bloom(BloomConstructionPolicy::FalsePositiveRate(0.0001)),
+            FilterPolicyEntry::Bloom(BloomConstructionPolicy::BitsPerKey(10.0)),
+        ]));
+    catch_panics("open a keyspace", || config.open())
 }
 
 fn collect(

@@ -75,7 +75,12 @@ fn export_all(core: &Core, mut items: ItemSender) -> Result<(), EngineFault> {
 }
 
 /// Decodes a record into an item.
-fn item(core: &Core, keyspace: Keyspace, key: &[u8], value: &[u8]) -> Result<Item, EngineFault> {
+pub(crate) fn item(
+    core: &Core,
+    keyspace: Keyspace,
+    key: &[u8],
+    value: &[u8],
+) -> Result<Item, EngineFault> {
     match keyspace {
         Keyspace::Users => {
             let record: UserRecord<'_> = record::decode(keyspace, key, value)?;

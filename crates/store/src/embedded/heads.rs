@@ -5,6 +5,7 @@ use nexo_chat::ids::{ConversationId, Millis, Seq};
 use super::core::Core;
 use super::engine::Engine;
 use super::keys::{self, Keyspace};
+use super::lost_ranges;
 use super::poison::EngineFault;
 use super::record::{self, MessageRecord};
 use super::sharded_map::ShardedMap;
@@ -95,6 +96,9 @@ fn load(
     }
     let change = engine.last(Keyspace::Changes, keys::messages_of(conversation))?;
     head.change_seq = change.and_then(|(key, _)| keys::seq_of(&key)).unwrap_or_default();
+    head.seq = head.seq.max(lost_ranges::end_of(engine, Keyspace::Messages, conversation)?);
+    let lost_changes = lost_ranges::end_of(engine, Keyspace::Changes, conversation)?;
+    head.change_seq = head.change_seq.max(lost_changes);
     Ok((head != ConversationHead::default()).then_some(head))
 }
 

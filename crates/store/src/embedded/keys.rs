@@ -26,6 +26,7 @@
 //! | `mutes`         | group, 0, user                             | a former member's mute         |
 //! | `resets`        | user                                       | the reset code                 |
 //! | `folded`        | folded user id; 0 once all are indexed     | user; nothing                  |
+//! | `lost`          | `m` or `c`, conversation, 0, first seq (8) | the last seq                   |
 
 use std::ops::{Bound, RangeInclusive};
 
@@ -58,11 +59,13 @@ pub(crate) enum Keyspace {
     Mutes,
     FoldedIds,
     ResetCodes,
+    /// Ranges of seqs (`m`) and change seqs (`c`) that were lost when the folder was salvaged.
+    Lost,
 }
 
 impl Keyspace {
     /// All of them; the index in this list is part of each record's checksum.
-    pub(crate) const ALL: [Self; 21] = [
+    pub(crate) const ALL: [Self; 22] = [
         Self::Messages,
         Self::MessageIds,
         Self::Members,
@@ -84,6 +87,7 @@ impl Keyspace {
         Self::Mutes,
         Self::FoldedIds,
         Self::ResetCodes,
+        Self::Lost,
     ];
 
     /// The name on disk.
@@ -110,6 +114,7 @@ impl Keyspace {
             Self::Mutes => "mutes",
             Self::FoldedIds => "folded",
             Self::ResetCodes => "resets",
+            Self::Lost => "lost",
         }
     }
 
@@ -163,6 +168,21 @@ pub(crate) fn messages_of(conversation: &ConversationId) -> KeyRange {
 pub(crate) fn changes_after(conversation: &ConversationId, after: Seq) -> KeyRange {
     let (_, end) = prefix_range(conversation.as_str());
     (Bound::Excluded(message(conversation, after)), end)
+}
+
+/// The key of `lost`, of messages or of changes.
+pub(crate) fn lost(of: Keyspace, conversation: &ConversationId, first: Seq) -> Vec<u8> {
+    prefixed(&lost_prefix(of, conversation), &first.0.to_be_bytes())
+}
+
+/// All of a conversation's keys in `lost`, of messages or of changes.
+pub(crate) fn lost_of(of: Keyspace, conversation: &ConversationId) -> KeyRange {
+    prefix_range(&lost_prefix(of, conversation))
+}
+
+fn lost_prefix(of: Keyspace, conversation: &ConversationId) -> String {
+    let kind = if of == Keyspace::Messages { 'm' } else { 'c' };
+    format!("{kind}{conversation}")
 }
 
 /// Stands for all members in a key of `mentions`: no user id has an `@`.

@@ -60,9 +60,9 @@ fn create_login(
     }
     let others = of_user(pending, &login.user)?;
     // Read before anything is added.
-    let mut used = HashMap::new();
+    let mut replaced = HashMap::new();
     for old in others.iter().filter(|old| !login_rules::is_live(old, now)) {
-        used.insert(old.id, used_hashes(pending, old)?);
+        replaced.insert(old.id, used_hashes(pending, old)?);
     }
     login.created_at = login_rules::created_after(login.created_at, others.iter());
     let mut live = Vec::new();
@@ -70,7 +70,7 @@ fn create_login(
         if login_rules::is_live(&old, now) {
             live.push(old);
         } else {
-            delete_login(pending, &old, used.remove(&old.id).unwrap_or_default());
+            delete_login(pending, &old, replaced.remove(&old.id).unwrap_or_default());
         }
     }
     let ended = login_rules::oldest_beyond(live.iter(), LIVE_LOGINS_MAX - 1);

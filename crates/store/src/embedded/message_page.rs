@@ -10,6 +10,7 @@ use nexo_chat::store::{Limit, MessagePage, Order};
 use super::core::Core;
 use super::heads::ReadableHead;
 use super::keys::{self, Keyspace};
+use super::lost_ranges;
 use super::messages;
 use super::poison::EngineFault;
 use super::record;
@@ -38,9 +39,12 @@ pub(crate) fn read(
         match scan(core, conversation, from..=to, Limit { count, ..limit }, order) {
             Ok(found) => page.messages = found,
             Err(fault) => {
-                core.pass_damage(fault)?;
-                let limit = Limit { count, ..limit };
-                read_one_by_one(core, conversation, from..=to, limit, order, &mut page)?;
+                let lost = lost_ranges::of(&core.engine, Keyspace::Messages, conversation)?;
+                if lost.is_empty() || !fault.is_damage() {
+                    core.pass_damage(fault)?;
+                }
+                let reader = OneByOne { core, conversation, lost, order };
+                reader.read(from..=to, Limit { count, ..limit }, &mut page)?;
             }
         }
     }
@@ -98,40 +102,53 @@ fn scan(
 
 /// Reads messages key by key, and lists the seqs that cannot be read. A scan cannot go on behind a damaged
 /// block, and keys are known because seqs are dense.
-fn read_one_by_one(
-    core: &Core,
-    conversation: &ConversationId,
-    range: RangeInclusive<Seq>,
-    limit: Limit,
+struct OneByOne<'a> {
+    core: &'a Core,
+    conversation: &'a ConversationId,
+    /// Seqs that are known to be missing.
+    lost: Vec<RangeInclusive<Seq>>,
     order: Order,
-    page: &mut MessagePage,
-) -> Result<(), EngineFault> {
-    let (from, to) = (range.start().0, range.end().0);
-    let mut left = limit.bytes;
-    for offset in 0..limit.count as u64 {
-        let seq = match order {
-            Order::Ascending => Seq(from + offset),
-            Order::Descending => Seq(to - offset),
-        };
-        let key = keys::message(conversation, seq);
-        let read = match core.engine.get(Keyspace::Messages, &key) {
-            Ok(Some(value)) => messages::decode(conversation, &key, &value),
-            Ok(None) => Err(hole(conversation, seq.0)),
+}
+
+impl OneByOne<'_> {
+    fn read(
+        &self,
+        range: RangeInclusive<Seq>,
+        limit: Limit,
+        page: &mut MessagePage,
+    ) -> Result<(), EngineFault> {
+        let mut left = limit.bytes;
+        for offset in 0..limit.count as u64 {
+            let seq = match self.order {
+                Order::Ascending => Seq(range.start().0 + offset),
+                Order::Descending => Seq(range.end().0 - offset),
+            };
+            match self.message(seq)? {
+                Some(message) if message.weight() > left && !page.messages.is_empty() => break,
+                Some(message) => {
+                    left = left.saturating_sub(message.weight());
+                    page.messages.push(Arc::new(message));
+                }
+                None => add_damaged(&mut page.damaged, seq, self.order),
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the message, or `None` if it cannot be read.
+    fn message(&self, seq: Seq) -> Result<Option<Message>, EngineFault> {
+        let key = keys::message(self.conversation, seq);
+        let read = match self.core.engine.get(Keyspace::Messages, &key) {
+            Ok(Some(value)) => messages::decode(self.conversation, &key, &value),
+            Ok(None) if self.lost.iter().any(|lost| lost.contains(&seq)) => return Ok(None),
+            Ok(None) => Err(hole(self.conversation, seq.0)),
             Err(fault) => Err(fault),
         };
         match read {
-            Ok(message) if message.weight() > left && !page.messages.is_empty() => break,
-            Ok(message) => {
-                left = left.saturating_sub(message.weight());
-                page.messages.push(Arc::new(message));
-            }
-            Err(fault) => {
-                core.pass_damage(fault)?;
-                add_damaged(&mut page.damaged, seq, order);
-            }
+            Ok(message) => Ok(Some(message)),
+            Err(fault) => self.core.pass_damage(fault).map(|()| None),
         }
     }
-    Ok(())
 }
 
 /// Adds a seq to the last range if it is next to it, else as a new range.

@@ -17,7 +17,7 @@ use super::keys::Keyspace;
 use super::poison::EngineFault;
 use super::recent_messages::FingerprintedMessage;
 use super::record::{ChangeRecord, IdRecord, MessageRecord};
-use super::{CHANGE_BYTES, Embedded, append, keys, message_page, recall, record};
+use super::{CHANGE_BYTES, Embedded, append, keys, lost_ranges, message_page, recall, record};
 use crate::member_key::MemberKey;
 use crate::prepared::Prepared;
 
@@ -165,6 +165,9 @@ fn read_changes(
     after: Seq,
     limit: usize,
 ) -> Result<Vec<Arc<Change>>, EngineFault> {
+    let lost = lost_ranges::of(&core.engine, Keyspace::Changes, conversation)?;
+    // What is known to be lost is passed: a reader that waited for it would never go on.
+    let after = lost.iter().find(|lost| lost.contains(&after.next())).map_or(after, |it| *it.end());
     let range = keys::changes_after(conversation, after);
     let scanned = core.engine.scan(Keyspace::Changes, range, limit, Order::Ascending, usize::MAX);
     let scanned = scanned.and_then(|found| {
@@ -175,7 +178,8 @@ fn read_changes(
     });
     match scanned {
         Err(fault) if fault.is_damage() => {
-            read_changes_before_damage(core, conversation, after, limit)
+            let changes = read_changes_before_damage(core, conversation, after, limit)?;
+            if changes.is_empty() { Err(fault) } else { Ok(changes) }
         }
         scanned => scanned,
     }
@@ -189,7 +193,8 @@ fn read_changes_before_damage(
     limit: usize,
 ) -> Result<Vec<Arc<Change>>, EngineFault> {
     let mut changes = Vec::new();
-    for seq in (after.0.saturating_add(1)..).take(limit) {
+    let last = core.heads.get_readable(core, conversation)?.head.change_seq;
+    for seq in (after.0.saturating_add(1)..=last.0).take(limit) {
         let key = keys::message(conversation, Seq(seq));
         let change = match core.engine.get(Keyspace::Changes, &key) {
             Ok(Some(value)) => decode_change(conversation, &key, &value, seq),
@@ -198,11 +203,10 @@ fn read_changes_before_damage(
         };
         match change {
             Ok(change) => changes.push(change),
-            Err(fault) if fault.is_damage() && !changes.is_empty() => {
+            Err(fault) => {
                 core.pass_damage(fault)?;
                 break;
             }
-            Err(fault) => return Err(fault),
         }
     }
     Ok(changes)

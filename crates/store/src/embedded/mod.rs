@@ -14,13 +14,14 @@
 //!   trees' files, also when some cannot be read; `fail_points`: steps at which tests kill the process
 //! - `sharded_map`, `record_cache`, `heads`, `members`, `recent_messages`: what is cached in memory
 //! - `messages`, `conversations`, `groups`, `accounts`, `logins`: one file per trait of the contract;
-//!   `message_page`: reads around damage
+//!   `message_page`: reads around damage; `lost_ranges`: what a salvaged folder lacks
 //! - `pending`: a batch in the making; `append`, `recall`, `change_group`, `folded_ids`: decisions
 //!   that add to it
 //! - `committer`, `announcer`: the two threads that commit and answer; `sweep`: cursors that are
 //!   written behind
 //! - `maintenance`: the two threads that flush and compact the trees
 //! - `item_records`, `export`, `import`: copying everything out of or into a folder
+//! - `doctor`: examines a folder and salvages what is readable
 //! - `log_pins`, `tree_files`, `snapshot`, `restore`: what a backup copies from an open store, and puts back
 //! - `core`: the state that threads and readers share; `open`: opening a folder
 
@@ -34,6 +35,7 @@ mod compaction;
 mod conversations;
 mod core;
 mod disk;
+pub mod doctor;
 mod engine;
 mod export;
 pub mod fail_points;
@@ -47,6 +49,7 @@ mod keys;
 mod log;
 mod log_pins;
 mod logins;
+mod lost_ranges;
 mod maintenance;
 mod members;
 mod message_page;

@@ -2,7 +2,6 @@
 //! damaged (that part is refused, everything else goes on), or nothing can be relied on any more (a
 //! failed sync, a write of unknown outcome, damage to what every decision needs).
 
-use std::error::Error;
 use std::io;
 use std::sync::OnceLock;
 
@@ -75,19 +74,14 @@ pub(crate) fn is_out_of_resources(error: &io::Error) -> bool {
     os_code(error).is_some_and(|code| passing.iter().any(|it| it.raw_os_error() == code))
 }
 
-/// The system's code, also of an error that another one wraps to name a path.
+/// The system's code. An error of a temporary file, of which the trees make some, names the path and has the code only
+/// in its text.
 fn os_code(error: &io::Error) -> Option<i32> {
     if let Some(code) = error.raw_os_error() {
         return Some(code);
     }
-    let mut cause: Option<&(dyn Error + 'static)> = Some(error.get_ref()?);
-    while let Some(inner) = cause {
-        if let Some(code) = inner.downcast_ref::<io::Error>().and_then(os_code) {
-            return Some(code);
-        }
-        cause = inner.source();
-    }
-    None
+    let text = error.to_string();
+    text.split_once("(os error ")?.1.split_once(')')?.0.parse().ok()
 }
 
 impl From<EngineFault> for String {

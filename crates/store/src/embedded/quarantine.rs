@@ -16,7 +16,7 @@ const PLACES_MAX: usize = 1024;
 const EXAMPLES_MAX: usize = 20;
 /// A damaged disk may have very many places: the log gets a line for the first few, then one a minute.
 const LINES_AT_ONCE: usize = 20;
-const LINE_EVERY: Duration = Duration::from_secs(60);
+const LINE_EVERY: Duration = Duration::from_mins(1);
 
 pub(crate) struct Quarantine {
     state: Mutex<QuarantineState>,

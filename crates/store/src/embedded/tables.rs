@@ -9,6 +9,7 @@ use std::path::Path;
 use lsm_tree::checksum::ChecksummedWriter;
 use lsm_tree::{AbstractTree, AnyTree, Table};
 
+use super::doctor::KeyGap;
 use super::engine::Slice;
 use super::keys::KeyRange;
 
@@ -29,7 +30,7 @@ pub(crate) fn unreadable(tree: &AnyTree, range: &KeyRange) -> Vec<String> {
         ));
         overlaps && table.range(bounds.clone()).take(RECORDS_MAX).any(|read| read.is_err())
     };
-    version.iter_tables().filter(is_damaged).map(|table| name(table)).collect()
+    version.iter_tables().filter(is_damaged).map(name).collect()
 }
 
 /// Whether every table of a tree can be read from its first to its last record.
@@ -66,4 +67,51 @@ pub(crate) fn check_list(tree: &Path) -> io::Result<()> {
         return Err(invalid("the list of tables has a wrong checksum"));
     }
     Ok(())
+}
+
+/// Returns the gaps in the tables of a tree: where blocks cannot be read.
+pub(crate) fn gaps(tree: &AnyTree) -> Vec<KeyGap> {
+    let mut gaps = Vec::new();
+    for table in tree.current_version().iter_tables() {
+        let (mut last, mut is_in_gap, mut failures) = (None, false, 0);
+        for record in table.iter() {
+            if let Ok(record) = record {
+                let key = record.key.user_key;
+                if is_in_gap {
+                    gaps.push(KeyGap { after: last.take(), before: Some(key.clone()) });
+                }
+                (last, is_in_gap) = (Some(key), false);
+                continue;
+            }
+            is_in_gap = true;
+            failures += 1;
+            // An index that cannot be loaded fails for ever.
+            if failures > table.metadata.data_block_count {
+                break;
+            }
+        }
+        if is_in_gap {
+            // The next greater key.
+            let end = [&**table.metadata.key_range.max(), &[0]].concat();
+            gaps.push(KeyGap { after: last, before: Some(end.into()) });
+        }
+    }
+    gaps
+}
+
+/// Returns the keys of a gap that can be read from any table.
+pub(crate) fn keys_in(tree: &AnyTree, gap: &KeyGap) -> Vec<Slice> {
+    let bound = |key: &Option<Slice>| key.clone().map_or(Bound::Unbounded, Bound::Included);
+    let range = (bound(&gap.after), bound(&gap.before));
+    let mut keys = Vec::new();
+    for table in tree.current_version().iter_tables() {
+        let blocks = usize::try_from(table.metadata.data_block_count).unwrap_or(usize::MAX);
+        let mut failures = 0;
+        let read = table.range(range.clone()).take_while(|read| {
+            failures += usize::from(read.is_err());
+            failures <= blocks
+        });
+        keys.extend(read.flatten().map(|record| record.key.user_key));
+    }
+    keys
 }

@@ -16,8 +16,8 @@ fn pair() -> ConversationId {
     ConversationId::stored("si_alice_bob")
 }
 
-async fn send(store: &Arc<Embedded>, n: u64) -> Result<Appended, StoreError> {
-    let draft = Draft {
+fn draft(n: u64) -> Draft {
+    Draft {
         conversation: pair(),
         sender: UserId::parse("alice").unwrap(),
         client_id: ClientMsgId::parse(&n.to_string()).unwrap(),
@@ -26,8 +26,11 @@ async fn send(store: &Arc<Embedded>, n: u64) -> Result<Appended, StoreError> {
         cleaned: None,
         origin: None,
         marks_read: true,
-    };
-    store.append(Permit::for_tests(), draft).await
+    }
+}
+
+async fn send(store: &Arc<Embedded>, n: u64) -> Result<Appended, StoreError> {
+    store.append(Permit::for_tests(), draft(n)).await
 }
 
 /// Reads a page: the seqs of its messages, and those that are damaged.
@@ -110,4 +113,36 @@ async fn an_id_without_its_message_is_damage() {
     // It was stored once, so a retry may not store it again.
     assert!(matches!(send(&store, 1).await, Err(StoreError::Damaged(_))));
     assert!(matches!(send(&store, 2).await, Ok(Appended::Stored(_))));
+}
+
+#[tokio::test]
+async fn a_write_that_meets_damage_is_refused_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Embedded::open(folder.path(), &Options::default()).unwrap();
+    for n in 1..=3 {
+        send(&store, n).await.unwrap();
+    }
+    let second = keys::message(&pair(), Seq(2));
+    write(&store, move |_, batch| batch.put(Keyspace::Messages, &second, b"nonsense")).await;
+    store.close().await.unwrap();
+    drop(store);
+    let store = Embedded::open(folder.path(), &Options::default()).unwrap();
+    // All of them wait together, so they are of one batch or of few.
+    let sends: Vec<_> =
+        [4, 2, 5].into_iter().map(|n| store.append(Permit::for_tests(), draft(n))).collect();
+    let mut outcomes = Vec::new();
+    for outcome in sends {
+        outcomes.push(match outcome.await {
+            Ok(Appended::Stored(message)) => message.seq.0,
+            Err(StoreError::Damaged(_)) => 0,
+            other => panic!("{other:?}"),
+        });
+    }
+    assert_eq!(outcomes, [4, 0, 5], "no seq is used up");
+    // Of a run either all are stored or none.
+    let run = vec![draft(6), draft(2), draft(7)];
+    let refused = store.append_run(Permit::for_tests(), run).await;
+    assert!(matches!(refused, Err(StoreError::Damaged(_))), "{refused:?}");
+    let Appended::Stored(next) = send(&store, 6).await.unwrap() else { panic!("it is new") };
+    assert_eq!(next.seq, Seq(6));
 }

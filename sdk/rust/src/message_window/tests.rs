@@ -18,6 +18,7 @@ fn message(seq: u64, mine: bool, important: bool) -> Arc<Message> {
         reply_to: None,
         is_important: important,
         is_recalled: false,
+        is_damaged: false,
         at: seq,
         state: if mine { MessageState::Saved } else { MessageState::Received },
         read_by: None,

@@ -89,6 +89,36 @@ fn describe(event: &Event) -> Option<String> {
 }
 
 #[tokio::test]
+async fn messages_that_the_server_cannot_read_any_more_leave_places() {
+    let fake = Fake::start().await;
+    let me = fake.person(|_| {}).await;
+    let heard = record(&me);
+    fake.answer("/msg/pull", |_| {
+        let damaged = json!([{ "from": 3, "to": 4 }]);
+        let messages = [info(2), info(5)];
+        (200, json!({ "messages": messages, "max_seq": 6, "has_more": false, "damaged": damaged }))
+    });
+    for seq in [1, 6] {
+        fake.say(&push(seq));
+    }
+    until("all", async || seqs(&me).await == [1, 2, 3, 4, 5, 6]).await;
+    let messages = me.messages(ID).await.unwrap();
+    let damaged = messages.iter().filter(|one| one.is_damaged).map(|one| one.seq);
+    assert_eq!(damaged.collect::<Vec<_>>(), [3, 4]);
+    let said = picked(&heard, |event| match event {
+        Event::Message(one) => Some(one.seq.to_string()),
+        _ => None,
+    });
+    assert_eq!(said, ["1", "2", "5", "6"]);
+    assert_eq!(fake.asked("/msg/pull"), 1);
+    // A range of nothing but damage is refused, and ends the asking too.
+    fake.answer("/msg/pull", |_| (500, json!({ "reason": "damaged" })));
+    fake.say(&push(9));
+    until("all", async || seqs(&me).await == (1..=9).collect::<Vec<u64>>()).await;
+    assert_eq!(fake.asked("/msg/pull"), 2);
+}
+
+#[tokio::test]
 async fn a_hole_holds_everything_back_until_it_is_pulled() {
     let fake = Fake::start().await;
     let me = fake.person(|_| {}).await;

@@ -1,0 +1,88 @@
+//! Repairs: what can be derived is written again, and nothing else changes.
+
+use std::sync::Arc;
+
+use nexo_chat::ids::{ClientMsgId, ConversationId, MessageId, Millis, Seq, UserId};
+use nexo_chat::model::{Content, Cursors, Draft, Profile, User};
+use nexo_chat::policy::send::Permit;
+use nexo_chat::progress::Progress;
+use nexo_chat::store::{AccountStore, Appended, MessageStore, Store};
+
+use crate::embedded::keys::{self, Keyspace};
+use crate::embedded::record::{self, CursorRecord};
+use crate::embedded::{Embedded, Options};
+
+fn user(id: &str) -> UserId {
+    UserId::parse(id).unwrap()
+}
+
+fn pair() -> ConversationId {
+    ConversationId::private(&user("alice"), &user("bob"))
+}
+
+fn draft(n: u64) -> Draft {
+    Draft {
+        conversation: pair(),
+        sender: user("alice"),
+        client_id: ClientMsgId::parse(&n.to_string()).unwrap(),
+        content: Content::text(n.to_string()),
+        sent_at: Millis(n),
+        cleaned: None,
+        origin: None,
+        marks_read: true,
+    }
+}
+
+async fn open_with_messages(path: &std::path::Path) -> Arc<Embedded> {
+    let store = Embedded::open(path, &Options::default()).unwrap();
+    let alice = User {
+        id: user("alice"),
+        profile: Profile::default(),
+        created_at: Millis(0),
+        updated_at: Millis(0),
+        password_hash: String::new(),
+        session_version: 1,
+    };
+    store.create_user(alice).await.unwrap();
+    for n in 1..=3 {
+        store.append(Permit::for_tests(), draft(n)).await.unwrap();
+    }
+    store
+}
+
+#[tokio::test]
+async fn what_can_be_derived_is_repaired() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open_with_messages(folder.path()).await;
+    let id = MessageId::of(&user("alice"), &draft(2).client_id);
+    let broken = store.submit(1, move |pending| {
+        let batch = &mut pending.effects().batch;
+        // The second message's id leads nowhere, so as if it were not there.
+        batch.put(Keyspace::MessageIds, &id.0, b"nonsense");
+        batch.delete(Keyspace::FoldedIds, &keys::folded(&user("alice").folded()));
+        let key = keys::member(&user("bob"), &pair());
+        let cursors = Cursors { delivered: Seq(9), read: Seq(9) };
+        let progress = Progress { cursors, ..Progress::default() };
+        let value = record::encode(Keyspace::Cursors, &key, &CursorRecord::from(progress))?;
+        batch.put(Keyspace::Cursors, &key, &value);
+        Ok(())
+    });
+    broken.await.unwrap();
+    store.close().await.unwrap();
+    drop(store);
+    std::fs::write(folder.path().join("FORMAT.new"), "left behind").unwrap();
+
+    let report = super::check(folder.path(), &mut |_| {}).unwrap();
+    assert!(report.problems.iter().all(|problem| problem.can_repair), "{:#?}", report.problems);
+    assert_eq!(report.problems.len(), 4, "{:#?}", report.problems);
+    let done = super::repair(folder.path(), &Options::default(), &mut |_| {}).await.unwrap();
+    assert_eq!(done.len(), 4, "{done:?}");
+    let report = super::check(folder.path(), &mut |_| {}).unwrap();
+    assert!(report.is_healthy(), "{:#?}", report.problems);
+
+    let store = Embedded::open(folder.path(), &Options::default()).unwrap();
+    let again = store.append(Permit::for_tests(), draft(2)).await.unwrap();
+    assert!(matches!(again, Appended::Duplicate(message) if message.seq == Seq(2)));
+    let holder = store.user_by_folded_id(&user("ALICE").folded()).await.unwrap();
+    assert_eq!(holder, Some(user("alice")));
+}
