@@ -14,7 +14,7 @@ use crate::model::{Caller, Login, Profile, User};
 use crate::policy::account;
 use crate::reason::{Error, Reason};
 use crate::rules::RegistrationPolicy;
-use crate::store::{CreatedLogin, Rotation};
+use crate::store::{CreatedLogin, RotateRequest, Rotation};
 use crate::token::Claims;
 use crate::{login_throttle, user_lookup};
 
@@ -176,13 +176,15 @@ fn issue_tokens(chat: &Chat, user: &User, login: &Login, refresh: String) -> Res
 pub async fn refresh(chat: &Chat, refresh: &str) -> Result<(Tokens, Arc<User>), Error> {
     let now = chat.clock.now();
     let next = chat.key.next_refresh_token(refresh);
-    let expires_at = now.plus(chat.rules.refresh_ttl_ms);
-    let grace_ms = chat.rules.refresh_grace_ms;
-    match chat
-        .store
-        .rotate_refresh_token(hash_of(refresh), hash_of(&next), expires_at, now, grace_ms)
-        .await?
-    {
+    let request = RotateRequest {
+        old_hash: hash_of(refresh),
+        new_hash: hash_of(&next),
+        expires_at: now.plus(chat.rules.refresh_ttl_ms),
+        now,
+        at: chat.steady_time.now(&*chat.clock),
+        grace_ms: chat.rules.refresh_grace_ms,
+    };
+    match chat.store.rotate_refresh_token(request).await? {
         Rotation::Done(login) | Rotation::Again(login) => {
             let user = chat.store.user(&login.user).await?.ok_or(Reason::InvalidRefreshToken)?;
             Ok((issue_tokens(chat, &user, &login, next)?, user))

@@ -13,6 +13,7 @@ use crate::model::Caller;
 use crate::passwords::Passwords;
 use crate::reason::{Error, Reason};
 use crate::rules::Rules;
+use crate::steady_time::SteadyTime;
 use crate::store::Store;
 use crate::sync::Catchup;
 use crate::throttle::Throttle;
@@ -38,6 +39,8 @@ pub struct Chat {
     request_throttle: Throttle<UserId>,
     pub(crate) typing_throttle: Throttle<UserId>,
     pub(crate) login_throttle: LoginThrottle,
+    /// When refresh tokens were rotated.
+    pub(crate) steady_time: SteadyTime,
     pub(crate) meters: Meters,
     /// The name of this process in log lines.
     pub instance: Arc<str>,
@@ -91,6 +94,7 @@ impl Chat {
             request_throttle,
             typing_throttle,
             login_throttle,
+            steady_time: SteadyTime::default(),
             meters: Meters::default(),
             instance: "".into(),
         }

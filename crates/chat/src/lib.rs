@@ -13,7 +13,8 @@
 //! - [`policy`]: pure decisions
 //! - [`chat`]: routes each command to a feature: [`auth`], [`password_reset`], [`devices`], [`token`],
 //!   [`user_lookup`], [`profile`], [`presence`], [`group`], [`send`], [`word_filter`], [`read`],
-//!   [`conversations`], [`recall`], [`query`], [`sync`]; [`throttle`], `delay_limit`: rate limits
+//!   [`conversations`], [`recall`], [`query`], [`sync`]; [`throttle`], `delay_limit`: rate limits; `steady_time`: a
+//!   clock that does not go back
 //! - [`cursor_audit`], `meters`: log lines and metrics of acknowledgements
 
 pub mod account;
@@ -51,6 +52,7 @@ pub mod recall;
 pub mod rules;
 pub mod send;
 pub mod standing;
+mod steady_time;
 pub mod store;
 pub mod sync;
 pub mod throttle;

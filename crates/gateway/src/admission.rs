@@ -1,16 +1,18 @@
 //! Decides which connections get a place, so that a flood of them takes neither the store's file descriptors nor
 //! the places of people who are signed in.
 //!
-//! Connections that have not authenticated share a part of the places. When that part is full, a newcomer is not
-//! turned away: the connection that has waited longest, of the address that has most of them, makes room. So a
-//! flood from one address pushes out only itself, and one from many addresses has to be faster than a sign-in
-//! takes. A connection that has authenticated is never pushed out.
+//! Connections that have not authenticated share a part of the places. When that part is full, the one that has waited
+//! longest, of the address that has most of them, makes room for a newcomer from an address that has fewer. So a flood
+//! from one address pushes out only itself. Among equals it makes room once it had some time to sign in: when everybody
+//! reconnects at once, those who are about to be let in stay, and a flood from many addresses has to be faster than a
+//! sign-in takes. A connection that has authenticated is never pushed out.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use nexo_chat::ids::Millis;
 use tokio::sync::Notify;
 
 /// Connections that were pushed out and are not closed yet. With so many, newcomers are refused instead: each
@@ -25,6 +27,9 @@ pub(crate) struct AdmissionLimits {
     pub(crate) unauthenticated: usize,
     /// Those of one address; zero is no limit.
     pub(crate) per_address: usize,
+    /// How long one may take to authenticate before it makes room for another of the same address, or of an
+    /// address that has as many.
+    pub(crate) patience_ms: u64,
 }
 
 /// Why a connection gets no place.
@@ -60,7 +65,12 @@ struct AddressEntry {
     /// Connections that count against the limit per address.
     open: usize,
     /// Its unauthenticated connections, oldest first.
-    unauthenticated: BTreeMap<u64, Arc<PlaceState>>,
+    unauthenticated: BTreeMap<u64, WaitingPlace>,
+}
+
+struct WaitingPlace {
+    place: Arc<PlaceState>,
+    since: Millis,
 }
 
 /// What admission knows of one connection. Its fields change only while [`Admission::state`] is locked.
@@ -112,6 +122,7 @@ impl Admission {
         self: &Arc<Self>,
         peer: IpAddr,
         is_proxied: bool,
+        now: Millis,
     ) -> Result<Place, NoPlace> {
         let mut state = self.state();
         let counted = (!is_proxied).then_some(peer);
@@ -120,7 +131,7 @@ impl Admission {
         }
         let has_room = state.open < self.limits.connections
             && state.unauthenticated < self.limits.unauthenticated;
-        if !has_room && !state.evict() {
+        if !has_room && !state.evict(&self.limits, peer, now) {
             return Err(NoPlace::Full);
         }
         state.open += 1;
@@ -129,7 +140,7 @@ impl Admission {
         }
         let fields = Mutex::new(PlaceFields { counted, ..PlaceFields::default() });
         let place = Arc::new(PlaceState { evicted: Notify::new(), fields });
-        state.start_waiting(&place, peer);
+        state.start_waiting(&place, peer, now);
         Ok(Place { admission: Arc::clone(self), state: place, is_proxied })
     }
 }
@@ -143,7 +154,7 @@ impl AdmissionState {
     fn change_waiting(
         &mut self,
         address: IpAddr,
-        change: impl FnOnce(&mut BTreeMap<u64, Arc<PlaceState>>),
+        change: impl FnOnce(&mut BTreeMap<u64, WaitingPlace>),
     ) {
         let entry = self.addresses.entry(address).or_default();
         let rank = |entry: &AddressEntry| {
@@ -171,12 +182,12 @@ impl AdmissionState {
         }
     }
 
-    fn start_waiting(&mut self, place: &Arc<PlaceState>, address: IpAddr) {
+    fn start_waiting(&mut self, place: &Arc<PlaceState>, address: IpAddr, since: Millis) {
         let number = self.next_number;
         self.next_number += 1;
         place.fields().waiting = Some((address, number));
         self.change_waiting(address, |waiting| {
-            waiting.insert(number, Arc::clone(place));
+            waiting.insert(number, WaitingPlace { place: Arc::clone(place), since });
         });
     }
 
@@ -189,16 +200,21 @@ impl AdmissionState {
         }
     }
 
-    /// Pushes out the oldest unauthenticated connection of the address that has most of them. `false` if there
-    /// is none, or if too many are still closing.
-    fn evict(&mut self) -> bool {
+    /// Pushes out the oldest unauthenticated connection of the address that has most of them, to make room for one
+    /// from `newcomer`. `false` if there is none that has to, or if too many are still closing.
+    fn evict(&mut self, limits: &AdmissionLimits, newcomer: IpAddr, now: Millis) -> bool {
         if self.closing >= CLOSING_MAX {
             return false;
         }
-        let Some((_, _, address)) = self.by_weight.last().copied() else { return false };
-        let oldest = self.addresses.get(&address);
-        let oldest = oldest.and_then(|entry| entry.unauthenticated.first_key_value());
-        let Some(place) = oldest.map(|(_, place)| Arc::clone(place)) else { return false };
+        let waiting_of = |address| self.addresses.get(&address).map(|entry| &entry.unauthenticated);
+        let Some((most, _, address)) = self.by_weight.last().copied() else { return false };
+        let oldest = waiting_of(address).and_then(|waiting| waiting.first_key_value());
+        let Some((_, WaitingPlace { place, since })) = oldest else { return false };
+        let has_fewer = waiting_of(newcomer).map_or(0, BTreeMap::len) < most.saturating_sub(1);
+        if !has_fewer && now.since(*since) < limits.patience_ms {
+            return false;
+        }
+        let place = Arc::clone(place);
         self.stop_waiting(&place);
         place.fields().is_evicted = true;
         self.open -= 1;
@@ -224,17 +240,18 @@ impl Place {
 
     /// A proxy's connection now serves a request of this client, and waits under its address until the request is
     /// authenticated. Other connections serve one client for life.
-    pub(crate) fn set_client(&self, client: IpAddr) {
+    pub(crate) fn set_client(&self, client: IpAddr, now: Millis) {
         let mut state = self.admission.state();
         if !self.is_proxied || self.state.fields().is_evicted {
             return;
         }
         state.stop_waiting(&self.state);
-        if state.unauthenticated >= self.admission.limits.unauthenticated {
+        let limits = &self.admission.limits;
+        if state.unauthenticated >= limits.unauthenticated {
             // Without anybody to push out it has its place anyway: it had one before.
-            let _has_room = state.evict();
+            let _has_room = state.evict(limits, client, now);
         }
-        state.start_waiting(&self.state, client);
+        state.start_waiting(&self.state, client, now);
     }
 
     /// Counts a proxy's connection against the limit of its client, since it becomes a WebSocket of that client.

@@ -16,6 +16,9 @@ use crate::delivery::fanout::Fanout;
 use crate::meters::Meters;
 use crate::options::Options;
 
+/// How long a connection may take to sign in while others wait for its place.
+const SIGN_IN_MS: u64 = 1000;
+
 pub struct Gateway {
     pub chat: Arc<Chat>,
     pub options: Options,
@@ -54,6 +57,7 @@ impl Gateway {
             connections: options.connections_max,
             unauthenticated: options.unauthenticated_max,
             per_address: options.connections_per_address,
+            patience_ms: SIGN_IN_MS,
         });
         Arc::new(Self {
             limits: options.limits(&chat.rules),

@@ -24,6 +24,8 @@ mod meters;
 pub mod options;
 mod socket;
 pub mod sweep;
+#[cfg(debug_assertions)]
+mod test_panic;
 
 pub use backups::Backups;
 pub use gateway::Gateway;

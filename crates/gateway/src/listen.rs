@@ -74,8 +74,12 @@ impl Entrance {
     }
 
     fn with_places(places: usize, header_timeout: Duration) -> Self {
-        let limits =
-            AdmissionLimits { connections: places, unauthenticated: places, per_address: 0 };
+        let limits = AdmissionLimits {
+            connections: places,
+            unauthenticated: places,
+            per_address: 0,
+            patience_ms: 0,
+        };
         let admission = Admission::new(limits);
         Self { admission, router: Router::new(), header_timeout, keeps_alive: true }
     }
@@ -138,8 +142,9 @@ fn admit(
 ) -> Option<(usize, Place)> {
     let address = counted_address(peer.ip());
     let is_proxied = gateway.options.is_trusted_proxy(peer.ip());
+    let now = gateway.chat.clock.ticks();
     for (number, entrance) in entrances.iter().enumerate() {
-        let refused = match entrance.admission.admit(address, is_proxied) {
+        let refused = match entrance.admission.admit(address, is_proxied, now) {
             Ok(place) => return Some((number, place)),
             Err(refused) => refused,
         };
@@ -147,7 +152,6 @@ fn admit(
             break; // counted and logged already
         }
         Meters::count_no_place(refused);
-        let now = gateway.chat.clock.ticks();
         match refused {
             NoPlace::Full => {
                 if let Some(left_out) = log.full.take(now) {

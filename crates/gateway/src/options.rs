@@ -43,6 +43,8 @@ pub struct Options {
     pub allowed_origins: Vec<String>,
     /// Proxies whose `X-Forwarded-For` is trusted.
     pub trusted_proxies: Vec<IpNetwork>,
+    /// Whether a token may be in the query of a WebSocket.
+    pub token_in_query: bool,
     /// A connection whose peer acknowledges nothing for this long is reset.
     pub write_timeout: Duration,
     /// The bearer token for `/metrics`; without one the page is closed.
@@ -74,6 +76,7 @@ impl Default for Options {
             unauthenticated_max: 25_000,
             allowed_origins: Vec::new(),
             trusted_proxies: Vec::new(),
+            token_in_query: true,
             write_timeout: Duration::from_secs(30),
             metrics_token: None,
             system_token: None,

@@ -4,6 +4,8 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use redis::{ConnectionAddr, IntoConnectionInfo};
+
 use crate::address::Addresses;
 use crate::node_id::NodeId;
 
@@ -57,6 +59,16 @@ impl RedisOptions {
     /// Returns what is wrong with them, as far as that shows without connecting.
     pub fn check(&self) -> Result<(), RedisOptionsError> {
         Addresses::new(self).map(drop)
+    }
+
+    /// The hosts whose connections are not encrypted.
+    pub fn plain_text_hosts(&self) -> Vec<String> {
+        let hosts = self.urls.iter().filter_map(|url| url.as_str().into_connection_info().ok());
+        let plain = hosts.filter_map(|host| match host.addr() {
+            ConnectionAddr::Tcp(host, _) => Some(host.clone()),
+            _ => None,
+        });
+        plain.collect()
     }
 
     /// Refuses a prefix that has a special meaning in keys (`{}`) or in patterns (`*`).
@@ -125,6 +137,20 @@ mod tests {
             "redis cluster at a:1, b:2",
         );
         check("rediss+cluster://a", &["rediss://a"], true, "redis cluster at a");
+    }
+
+    #[test]
+    fn a_connection_is_plain_without_tls_or_a_socket() {
+        for (url, expect) in [
+            ("redis://:s3cret@r:6379/0", &["r"][..]),
+            ("rediss://:s3cret@r", &[]),
+            ("redis+unix:///run/redis.sock", &[]),
+            ("redis+cluster://a:1,b:2", &["a", "b"]),
+            ("rediss+cluster://a:1,b:2", &[]),
+        ] {
+            let options = RedisOptions::new(url, NodeId([7; 16]));
+            assert_eq!(options.plain_text_hosts(), expect, "{url}");
+        }
     }
 
     #[test]

@@ -2,7 +2,8 @@
 //!
 //! - `cli`: the command line; `config`: the settings;
 //! - `serve`, `wiring`, `two_phase`: runs the server, and builds it from its settings;
-//! - `clock`, `descriptors`, `passwords`, `secrets`, `logs`: what the server needs from the system;
+//! - `clock`, `descriptors`, `passwords`, `secrets`, `file_modes`, `logs`,
+//!   `panic_hook`: what the server needs from the system;
 //! - `metric_table`, `process_metrics`: what `/metrics` shows;
 //! - `migrate`, `import`: copy data into an empty store (`store_location`, `copy`, `reset_codes_file`);
 //! - `backup`: makes backups, on a schedule or when asked; `restore`: a new data folder from one;
@@ -17,11 +18,13 @@ mod config;
 mod copy;
 mod descriptors;
 mod error_chain;
+mod file_modes;
 mod growth;
 mod import;
 mod logs;
 mod metric_table;
 mod migrate;
+mod panic_hook;
 mod passwords;
 mod process_metrics;
 mod redact_url;

@@ -40,6 +40,7 @@ pub(crate) const RECORDED: &[(MetricKind, &str, &str)] = &[
     ),
     (Counter, "nexo_resent_total", "Messages sent again after a time away or a full outbox"),
     (Counter, "nexo_refusals_total", "Refusals by reason and by protocol: http or a dialect"),
+    (Counter, "nexo_panics_total", "Panics: bugs of the server that ended a request or a socket"),
     (Counter, "nexo_sessions_ended_total", "WebSockets that ended, by reason"),
     (Histogram, "nexo_save_seconds", "Seconds from reading a send to queueing its ACK saved"),
     (Histogram, "nexo_accept_seconds", "Seconds from reading a send to queueing its ACK accepted"),

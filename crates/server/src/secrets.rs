@@ -9,6 +9,8 @@ use anyhow::{Context, bail};
 use data_encoding::BASE64URL_NOPAD;
 use nexo_chat::clock::Rng;
 
+use crate::file_modes::check_own_secret;
+
 /// Returns the given secret, or the one in the file `folder/name`, which is generated if it does not exist.
 pub(crate) fn secret(
     given: &str,
@@ -21,7 +23,11 @@ pub(crate) fn secret(
     }
     let path = folder.join(name);
     let shown = path.display();
-    match fs::read_to_string(&path) {
+    let stored = fs::read_to_string(&path);
+    if stored.is_ok() {
+        check_own_secret(&path)?;
+    }
+    match stored {
         Ok(stored) if stored.trim().len() >= nexo_chat::token::SECRET_BYTES_MIN => {
             Ok(stored.trim().to_owned())
         }
@@ -68,7 +74,10 @@ mod tests {
     #[test]
     fn an_empty_secret_file_is_refused() {
         let folder = tempfile::tempdir().unwrap();
-        fs::write(folder.path().join("jwt.secret"), "\n").unwrap();
-        assert!(secret("", folder.path(), "jwt.secret", &SystemRng).is_err());
+        let file = folder.path().join("jwt.secret");
+        fs::write(&file, "\n").unwrap();
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
+        let refused = secret("", folder.path(), "jwt.secret", &SystemRng).unwrap_err();
+        assert!(refused.to_string().contains("no usable secret"), "{refused}");
     }
 }

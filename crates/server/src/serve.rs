@@ -1,21 +1,23 @@
 //! Runs the server until SIGTERM, SIGINT or SIGHUP.
 
 use std::io::Write;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
 use nexo_gateway::listen::{self, Entrance};
 use nexo_gateway::{Gateway, sweep};
+use nexo_redis_link::NodeId;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::config::Config;
 use crate::descriptors::{self, DescriptorBudget};
-use crate::logs;
 use crate::redact_url::without_password;
 use crate::wiring::{self, ServerParts};
+use crate::{file_modes, logs, panic_hook};
 
 /// How often recorded samples are folded into histograms, so that they stay small
 /// even if `/metrics` is never read.
@@ -24,10 +26,13 @@ const FOLD_EVERY: Duration = Duration::from_secs(5);
 /// Serves until a signal asks to stop; returns when everything is on disk.
 pub(crate) fn serve(config: &Config) -> anyhow::Result<()> {
     logs::start(&config.log)?;
+    panic_hook::install();
     let budget = DescriptorBudget::new(descriptors::raise_limit(), config)?;
     budget.warn_if_clamped();
     // Only the owner may read the files that the server writes.
     rustix::process::umask(rustix::fs::Mode::RWXG | rustix::fs::Mode::RWXO);
+    file_modes::warn_of_open_secret_files();
+    warn_of_plain_text(config);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(run(config, budget.connections))
 }
@@ -41,7 +46,8 @@ async fn run(config: &Config, connections_max: usize) -> anyhow::Result<()> {
         wiring::build(config, connections_max).await?;
     let address = listener.local_addr()?;
     warn_if_open(address);
-    tokio::spawn(sweep::sweep(Arc::clone(&gateway)));
+    file_modes::warn_if_folder_is_open(Path::new(&config.data));
+    tokio::spawn(keep_sweeping(Arc::clone(&gateway)));
     tokio::spawn(async move {
         loop {
             tokio::time::sleep(FOLD_EVERY).await;
@@ -72,12 +78,47 @@ async fn run(config: &Config, connections_max: usize) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Runs the one timer of all sockets; a panic in it must not end it for all of them.
+async fn keep_sweeping(gateway: Arc<Gateway>) {
+    while tokio::spawn(sweep::sweep(Arc::clone(&gateway))).await.is_err_and(|end| end.is_panic()) {}
+}
+
 /// Serves `/metrics` and health checks without a token on an address of its own, which the operator keeps private.
 async fn serve_metrics(gateway: &Arc<Gateway>, address: &str) -> anyhow::Result<()> {
     let listener =
         TcpListener::bind(address).await.with_context(|| format!("cannot listen on {address}"))?;
     tokio::spawn(listen::listen(Arc::clone(gateway), listener, Entrance::for_metrics(gateway)));
     Ok(())
+}
+
+/// Warns of passwords and messages that travel unencrypted to another machine.
+fn warn_of_plain_text(config: &Config) {
+    if config.store.starts_with("mysql://")
+        && let Some(host) = config.mysql.options(&config.store).plain_text_host()
+        && !is_this_machine(&host)
+    {
+        tracing::warn!(
+            host,
+            "the database is reached without TLS: set mysql.ca_file, or ?require_ssl=true in its address"
+        );
+    }
+    if !config.redis.is_empty() {
+        let options = config.cluster.options(&config.redis, NodeId([0; 16]));
+        let hosts = options.redis.plain_text_hosts();
+        let hosts: Vec<&str> =
+            hosts.iter().map(String::as_str).filter(|host| !is_this_machine(host)).collect();
+        if !hosts.is_empty() {
+            tracing::warn!(
+                hosts = hosts.join(", "),
+                "redis is reached without TLS: write rediss:// for redis:// in its address"
+            );
+        }
+    }
+}
+
+fn is_this_machine(host: &str) -> bool {
+    let bare = host.trim_start_matches('[').trim_end_matches(']');
+    host == "localhost" || bare.parse::<IpAddr>().is_ok_and(|it| it.to_canonical().is_loopback())
 }
 
 fn warn_if_open(address: SocketAddr) {

@@ -21,7 +21,7 @@ use nexo_chat::policy::send::Permit;
 use nexo_chat::rules::GroupRules;
 use nexo_chat::store::{
     AccountStore, Actor, ConversationStore, GroupFactsQuery, GroupStore, LoginStore, MessageStore,
-    Store,
+    RotateRequest, Store,
 };
 use nexo_store::{Embedded, Options};
 
@@ -35,7 +35,15 @@ async fn main() -> Result<(), Box<dyn Error>> {
         store.create_user(account(id)).await?;
         store.create_login(login(id, u8::try_from(n)? + 1), 1, Millis(1000)).await?;
     }
-    store.rotate_refresh_token([1; 32], [11; 32], Millis(9_000_000), Millis(2000), 0).await?;
+    let rotation = RotateRequest {
+        old_hash: [1; 32],
+        new_hash: [11; 32],
+        expires_at: Millis(9_000_000),
+        now: Millis(2000),
+        at: Millis(2000),
+        grace_ms: 0,
+    };
+    store.rotate_refresh_token(rotation).await?;
     let second = UserId::clone(&bob);
     store.end_logins(&second, Box::new(|_| true)).await?;
     for n in 1..=10 {

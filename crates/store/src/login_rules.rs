@@ -3,7 +3,7 @@
 
 use nexo_chat::ids::{LoginId, Millis};
 use nexo_chat::model::Login;
-use nexo_chat::store::Rotation;
+use nexo_chat::store::{RotateRequest, Rotation};
 
 /// Live logins a user may have; a new one beyond that ends the oldest.
 pub(crate) const LIVE_LOGINS_MAX: usize = 64;
@@ -32,20 +32,22 @@ pub(crate) fn created_after<'a>(wanted: Millis, others: impl Iterator<Item = &'a
 /// Used refresh tokens that are stored per login: three weeks' worth at one per half hour.
 pub(crate) const USED_TOKENS_MAX: u64 = 1000;
 
+/// By how much the clocks of nodes may differ: one that is behind may be asked right after another
+/// rotated the token.
+const CLOCK_SKEW_MS: u64 = 2000;
+
 /// Rotates the login that has `old_hash` as its current hash, or had it before.
-pub(crate) fn rotate(
-    login: &mut Login,
-    old_hash: [u8; 32],
-    new_hash: [u8; 32],
-    expires_at: Millis,
-    now: Millis,
-    grace_ms: u64,
-) -> Rotation {
+pub(crate) fn rotate(login: &mut Login, request: &RotateRequest) -> Rotation {
+    let RotateRequest { old_hash, new_hash, expires_at, now, at, grace_ms } = *request;
     if !is_live(login, now) {
         return Rotation::Unknown;
     }
     if login.refresh_hash != old_hash {
-        if now.since(login.rotated_at) < grace_ms {
+        if login.rotated_at.since(at) > grace_ms.min(CLOCK_SKEW_MS) {
+            // The clock went back. Nobody knows how long ago that was, so it is neither a retry nor a theft.
+            return Rotation::Unknown;
+        }
+        if at.since(login.rotated_at) < grace_ms {
             // Two calls at the same time, or a retry after a lost answer.
             let is_again = login.refresh_hash == new_hash;
             return if is_again { Rotation::Again(login.clone()) } else { Rotation::Unknown };
@@ -55,7 +57,7 @@ pub(crate) fn rotate(
     }
     login.generation += 1;
     login.refresh_hash = new_hash;
-    login.rotated_at = now;
+    login.rotated_at = at;
     login.expires_at = expires_at;
     Rotation::Done(login.clone())
 }

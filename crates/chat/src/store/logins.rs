@@ -12,6 +12,20 @@ pub struct CreatedLogin {
     pub ended: Vec<LoginId>,
 }
 
+/// A request to replace a refresh token by the next one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RotateRequest {
+    pub old_hash: [u8; 32],
+    pub new_hash: [u8; 32],
+    /// When the next token expires.
+    pub expires_at: Millis,
+    /// The time, by which the login may have expired.
+    pub now: Millis,
+    /// A time that does not go back on its node, from which the grace period is counted.
+    pub at: Millis,
+    pub grace_ms: u64,
+}
+
 /// The outcome of rotating a refresh token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Rotation {
@@ -19,7 +33,8 @@ pub enum Rotation {
     Done(Login),
     /// The same call was made just now: the new token is valid, and nothing was changed.
     Again(Login),
-    /// Unknown, expired, ended, or rotated away just now by a call with another new token.
+    /// Unknown, expired, ended, rotated away just now by a call with another new token, or rotated away
+    /// at a time that is still to come.
     Unknown,
     /// The token had been rotated away before: it was copied. The login is ended now.
     Reused(Login),
@@ -43,15 +58,10 @@ pub trait LoginStore: Send + Sync {
 
     /// Replaces a refresh token by the next one, once: of two calls with one token, one wins. The
     /// other changes nothing within `grace_ms`, and succeeds if it is the same call; later it ends
-    /// the login.
-    fn rotate_refresh_token(
-        &self,
-        old_hash: [u8; 32],
-        new_hash: [u8; 32],
-        expires_at: Millis,
-        now: Millis,
-        grace_ms: u64,
-    ) -> StoreFuture<'_, Rotation>;
+    /// the login. A clock that went back to before the first call gives no new grace period, beyond
+    /// the two seconds by which the clocks of nodes may differ: the other call is refused and changes
+    /// nothing.
+    fn rotate_refresh_token(&self, request: RotateRequest) -> StoreFuture<'_, Rotation>;
 
     /// Ends those of a user's live logins that `which` picks, and returns their ids in order. For
     /// good: an ended login never becomes live again.

@@ -32,7 +32,7 @@ use crate::reason::{BoxError, Error, Reason};
 pub use self::accounts::AccountStore;
 pub use self::conversations::{ConversationStore, CursorMove};
 pub use self::groups::{DecideGroup, GroupFactsQuery, GroupOutcome, GroupStore};
-pub use self::logins::{CreatedLogin, LoginStore, Rotation};
+pub use self::logins::{CreatedLogin, LoginStore, RotateRequest, Rotation};
 pub use self::messages::{
     Appended, Limit, MayRecall, MessagePage, MessageStore, Order, RUN_MAX, RecallFacts,
 };

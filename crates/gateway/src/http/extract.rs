@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use axum::body::{HttpBody, to_bytes};
 use axum::extract::{FromRequest, FromRequestParts, Query, Request, State};
-use axum::http::header;
 use axum::http::request::Parts;
+use axum::http::{HeaderMap, header};
 use axum::response::Response;
 use bytes::Bytes;
 use nexo_chat::model::Caller;
@@ -32,7 +32,7 @@ impl FromRequestParts<Arc<Gateway>> for Authenticated {
         gateway: &Arc<Gateway>,
     ) -> Result<Self, Response> {
         let authenticated = async {
-            let token = bearer(parts).unwrap_or_default();
+            let token = bearer(&parts.headers).unwrap_or_default();
             let caller = auth::authenticate(&gateway.chat, token).await?;
             if let Some(place) = parts.extensions.get::<Arc<Place>>() {
                 // If it has to make room meanwhile, the listener closes it.
@@ -50,8 +50,8 @@ impl FromRequestParts<Arc<Gateway>> for Authenticated {
 }
 
 /// The token of the `Authorization` header.
-fn bearer(parts: &Parts) -> Option<&str> {
-    let value = parts.headers.get(header::AUTHORIZATION)?.to_str().ok()?;
+pub(super) fn bearer(headers: &HeaderMap) -> Option<&str> {
+    let value = headers.get(header::AUTHORIZATION)?.to_str().ok()?;
     let (scheme, token) = value.split_once(' ')?;
     scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
 }
@@ -76,7 +76,7 @@ impl FromRequestParts<Arc<Gateway>> for Operator {
 
 /// Whether a request has this operator token.
 pub(super) fn is_operator(token: Option<&String>, parts: &Parts) -> bool {
-    match (token, bearer(parts)) {
+    match (token, bearer(&parts.headers)) {
         (Some(token), Some(given)) => constant_time_eq(token.as_bytes(), given.as_bytes()),
         _ => false,
     }

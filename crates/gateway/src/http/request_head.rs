@@ -28,6 +28,8 @@ pub(super) async fn check(
     request: Request,
     next: Next,
 ) -> Response {
+    #[cfg(debug_assertions)]
+    crate::test_panic::on_request(request.headers());
     if let Some(problem) = problem(&request) {
         let (parts, _body) = request.into_parts();
         let context = RequestContext::new(&gateway, &parts);

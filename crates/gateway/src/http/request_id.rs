@@ -1,6 +1,7 @@
 //! The request id: in the body and a header of the answer, and in every log line of the request. The middleware
 //! also measures how long the request took.
 
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -8,12 +9,13 @@ use axum::extract::{MatchedPath, Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use axum::middleware::Next;
 use axum::response::Response;
+use futures_util::FutureExt;
 use nexo_chat::Reason;
 use tracing::Instrument;
 
 use crate::admission::Place;
 use crate::gateway::Gateway;
-use crate::http::response::client_of;
+use crate::http::response::{RequestContext, client_of};
 use crate::meters::Meters;
 
 /// In requests and responses.
@@ -41,6 +43,11 @@ fn is_valid(id: &str) -> bool {
         && id.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_')
 }
 
+/// A panic ends the request, not its connection; the hook of the process has logged it.
+fn refuse_after_panic(id: &RequestId) -> Response {
+    RequestContext::without_client(id).refuse(Reason::InternalError)
+}
+
 /// Gives the request its id, logs and measures it. The query is not logged: it may hold a token.
 pub(super) async fn assign(
     State(gateway): State<Arc<Gateway>>,
@@ -50,14 +57,17 @@ pub(super) async fn assign(
     let since = Instant::now();
     let place = request.extensions().get::<Arc<Place>>();
     if let Some(place) = place.filter(|place| place.is_proxied()) {
-        place.set_client(client_of(&gateway, request.extensions(), request.headers()));
+        let client = client_of(&gateway, request.extensions(), request.headers());
+        place.set_client(client, gateway.chat.clock.ticks());
     }
     let id = RequestId::new(&gateway, request.headers());
     let route = request.extensions().get::<MatchedPath>().cloned();
     let (method, path) = (request.method(), request.uri().path());
     let span = tracing::info_span!("http", request_id = id.0, %method, path);
     request.extensions_mut().insert(id.clone());
-    let mut response = next.run(request).instrument(span.clone()).await;
+    let answering = AssertUnwindSafe(next.run(request)).catch_unwind();
+    let answered = answering.instrument(span.clone()).await;
+    let mut response = answered.unwrap_or_else(|_panic| refuse_after_panic(&id));
     let elapsed = since.elapsed();
     let route = route.as_ref().map_or("other", MatchedPath::as_str).to_owned();
     let status = response.status();

@@ -44,6 +44,11 @@ impl RequestContext {
         Self { request_id, client_ip }
     }
 
+    /// For an answer that only needs the request id.
+    pub(super) fn without_client(id: &RequestId) -> Self {
+        Self { request_id: id.0.clone(), client_ip: IpAddr::from([0, 0, 0, 0]) }
+    }
+
     /// A refusal, if the query has a parameter that the path does not know.
     pub(super) fn refuse_unknown_query(self, parts: &Parts) -> Option<Response> {
         let allowed = parts.extensions.get::<AllowedQuery>();

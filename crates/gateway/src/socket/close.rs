@@ -15,6 +15,9 @@ use crate::socket::outbox::OutFrame;
 /// How long a client may take to receive its last frames and to close its side.
 pub(crate) const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
+/// "Internal error" of RFC 6455.
+const CLOSE_INTERNAL: u16 = 1011;
+
 /// The last frame and the close code of a socket.
 pub(crate) struct SocketClose {
     frame: Option<Frame>,
@@ -51,6 +54,14 @@ impl SocketClose {
     /// Too many frames of this connection could not be decoded.
     pub(crate) fn strikes(dialect: Dialect, reason: Reason, echo: &Echo, now: Millis) -> Self {
         Self { code: CLOSE_PROTOCOL, ..Self::error(dialect, reason, echo, now) }
+    }
+
+    /// The session panicked: a bug of the server. The client may connect again.
+    pub(crate) fn panicked(dialect: Dialect, now: Millis) -> Self {
+        Self {
+            code: CLOSE_INTERNAL,
+            ..Self::error(dialect, Reason::InternalError, &Echo::default(), now)
+        }
     }
 
     fn new(reason: Reason, frame: Frame) -> Self {

@@ -1,9 +1,11 @@
 //! Serves one upgraded socket: handshake, registration, session, close.
 
 use std::net::IpAddr;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use axum::extract::ws::WebSocket;
+use futures_util::FutureExt;
 use nexo_chat::Reason;
 use nexo_chat::model::Caller;
 use nexo_wire::dialect::{Dialect, Echo};
@@ -38,7 +40,9 @@ pub(crate) fn serve(
     let opening = Box::pin(open(gateway, socket, auth, Arc::clone(&place)));
     async move {
         let Some((mut session, guard, count)) = opening.await else { return };
-        let close = session.run().await;
+        // A panic ends this socket alone, and its guard is dropped as after any other end.
+        let ran = AssertUnwindSafe(session.run()).catch_unwind().await;
+        let close = ran.unwrap_or_else(|_panic| session.close_after_panic());
         Meters::count_session_end(close.label);
         drop(guard); // no more events, and its device slot is free while the close is sent
         Box::pin(session.finish(close)).await;

@@ -61,6 +61,10 @@ impl Session {
         SocketClose::error(self.dialect(), reason, &Echo::default(), self.now())
     }
 
+    pub(super) fn close_after_panic(&self) -> SocketClose {
+        SocketClose::panicked(self.dialect(), self.now())
+    }
+
     pub(super) fn now(&self) -> Millis {
         self.gateway.chat.clock.now()
     }
@@ -143,6 +147,8 @@ impl Session {
     }
 
     async fn handle_frame(&mut self, packet: Packet<'_>) -> Result<(), SocketClose> {
+        #[cfg(debug_assertions)]
+        crate::test_panic::on_frame(&packet);
         let now = self.now();
         let received_at = Instant::now();
         self.connection.note_activity(self.ticks());

@@ -1,6 +1,8 @@
 //! Settings from the environment: `NEXO_SESSION__POLICY=single` sets `session.policy`. A secret can
 //! also be read from a file: `NEXO_AUTH__JWT_SECRET_FILE` names it.
 
+use std::path::PathBuf;
+
 use toml::{Table, Value};
 
 use super::type_check::type_name;
@@ -20,6 +22,16 @@ pub(crate) fn overlay(
         set_one(given, defaults, path, text).err().map(|problem| format!("{name} {problem}"))
     };
     variables.filter_map(set).collect()
+}
+
+/// The files that variables name for secrets.
+pub(crate) fn secret_files(variables: impl Iterator<Item = (String, String)>) -> Vec<PathBuf> {
+    let named = variables.filter_map(|(name, file)| {
+        let path = name.strip_prefix(PREFIX)?.to_lowercase().replace("__", ".");
+        path.strip_suffix("_file").filter(|path| SECRETS.contains(path))?;
+        Some(PathBuf::from(file))
+    });
+    named.collect()
 }
 
 fn set_one(

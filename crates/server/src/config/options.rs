@@ -94,6 +94,7 @@ impl Config {
             },
             allowed_origins: gateway.allowed_origins.clone(),
             trusted_proxies: self.trusted_proxies(),
+            token_in_query: gateway.token_in_query,
             write_timeout: Duration::from_millis(gateway.write_timeout_ms),
             metrics_token: None,
             system_token: None,

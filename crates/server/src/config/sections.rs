@@ -59,6 +59,7 @@ pub(crate) struct GatewaySettings {
     pub(crate) drain_ms: u64,
     pub(crate) allowed_origins: Vec<String>,
     pub(crate) trusted_proxies: Vec<String>,
+    pub(crate) token_in_query: bool,
 }
 
 /// Recall and the word filter.

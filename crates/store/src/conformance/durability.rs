@@ -9,7 +9,8 @@ use nexo_chat::store::{Appended, Limit, Order, Rotation, Store};
 
 use super::Opener;
 use super::fixtures::{
-    NOW, account, all, append, draft, login, pair, send, send_many, sign_in, standing, user,
+    NOW, account, all, append, draft, login, pair, rotation, send, send_many, sign_in, standing,
+    user,
 };
 
 async fn reopen(opener: &Arc<dyn Opener>, store: Arc<dyn Store>) -> Arc<dyn Store> {
@@ -151,12 +152,12 @@ pub(super) async fn ended_stay_ended(opener: Arc<dyn Opener>) {
     for n in 1..=2 {
         sign_in(&*store, login("alice", n)).await;
     }
-    store.rotate_refresh_token([2; 32], [20; 32], NOW.plus(9_000_000), NOW, 0).await.unwrap();
+    store.rotate_refresh_token(rotation(2, 20, NOW)).await.unwrap();
     store.end_logins(&user("alice"), Box::new(|login| login.id.0[0] == 1)).await.unwrap();
     let found = opener.open_after_crash();
     assert!(found.login(login("alice", 1).id).await.unwrap().unwrap().ended);
-    let rotated = found.rotate_refresh_token([1; 32], [9; 32], NOW.plus(9), NOW, 0).await.unwrap();
+    let rotated = found.rotate_refresh_token(rotation(1, 9, NOW)).await.unwrap();
     assert_eq!(rotated, Rotation::Unknown);
-    let reused = found.rotate_refresh_token([2; 32], [9; 32], NOW.plus(9), NOW, 0).await.unwrap();
+    let reused = found.rotate_refresh_token(rotation(2, 9, NOW)).await.unwrap();
     assert!(matches!(reused, Rotation::Reused(_)));
 }

@@ -15,8 +15,8 @@ use nexo_chat::policy::group::decide;
 use nexo_chat::policy::send::Permit;
 use nexo_chat::rules::GroupRules;
 use nexo_chat::store::{
-    Actor, Appended, CommitListener, CreatedLogin, GroupFactsQuery, GroupOutcome, Store,
-    StoreError, StoreFuture,
+    Actor, Appended, CommitListener, CreatedLogin, GroupFactsQuery, GroupOutcome, RotateRequest,
+    Store, StoreError, StoreFuture,
 };
 
 pub(super) const NOW: Millis = Millis(1_700_000_000_000);
@@ -109,6 +109,18 @@ pub(super) fn account(id: &str) -> User {
 }
 
 /// A login of `who` with the refresh hash `[n; 32]`, valid for an hour.
+/// A rotation without a grace period.
+pub(super) fn rotation(old: u8, new: u8, at: Millis) -> RotateRequest {
+    RotateRequest {
+        old_hash: [old; 32],
+        new_hash: [new; 32],
+        expires_at: NOW.plus(9_000_000),
+        now: at,
+        at,
+        grace_ms: 0,
+    }
+}
+
 pub(super) fn login(who: &str, n: u8) -> Login {
     Login {
         id: LoginId([n; 16]),

@@ -4,19 +4,21 @@ use std::sync::Arc;
 
 use nexo_chat::ids::{LoginId, Millis, Platform};
 use nexo_chat::model::Login;
-use nexo_chat::store::{Rotation, Store};
+use nexo_chat::store::{RotateRequest, Rotation, Store};
 
 use super::Opener;
-use super::fixtures::{NOW, login, sign_in, user};
+use super::fixtures::{NOW, login, rotation, sign_in, user};
 
 /// Live logins that every engine must be able to store per user.
 const LIVE_MAX: u8 = 64;
 
 async fn rotate(store: &Arc<dyn Store>, old: u8, new: u8) -> Rotation {
-    store
-        .rotate_refresh_token([old; 32], [new; 32], NOW.plus(9_000_000), NOW.plus(1000), 0)
-        .await
-        .unwrap()
+    store.rotate_refresh_token(rotation(old, new, NOW.plus(1000))).await.unwrap()
+}
+
+/// A rotation so long after [`NOW`], with a grace period of half a second.
+fn rotation_at(ms: u64, old: u8, new: u8) -> RotateRequest {
+    RotateRequest { grace_ms: 500, ..rotation(old, new, NOW.plus(ms)) }
 }
 
 async fn remembered(store: &Arc<dyn Store>, n: u8) -> Option<Login> {
@@ -63,7 +65,7 @@ pub(super) async fn bounded(opener: Arc<dyn Opener>) {
     assert_eq!(live, expect, "the oldest made room");
 }
 
-pub(super) async fn rotation(opener: Arc<dyn Opener>) {
+pub(super) async fn rotated(opener: Arc<dyn Opener>) {
     let store = opener.open();
     sign_in(&*store, login("alice", 1)).await;
     assert_eq!(rotate(&store, 77, 78).await, Rotation::Unknown);
@@ -94,15 +96,41 @@ pub(super) async fn reuse(opener: Arc<dyn Opener>) {
 pub(super) async fn reuse_at_once(opener: Arc<dyn Opener>) {
     let store = opener.open();
     sign_in(&*store, login("alice", 1)).await;
-    let at = |ms, old: u8, new: u8| {
-        store.rotate_refresh_token([old; 32], [new; 32], NOW.plus(9_000_000), NOW.plus(ms), 500)
-    };
+    let at = |ms, old, new| store.rotate_refresh_token(rotation_at(ms, old, new));
     assert!(matches!(at(1000, 1, 2).await.unwrap(), Rotation::Done(_)));
     let now = remembered(&store, 1).await.unwrap();
     assert_eq!(at(1400, 1, 2).await.unwrap(), Rotation::Again(now), "the same call");
     assert_eq!(at(1499, 1, 3).await.unwrap(), Rotation::Unknown, "within the grace");
     assert!(!remembered(&store, 1).await.unwrap().ended);
     assert!(matches!(at(1500, 1, 3).await.unwrap(), Rotation::Reused(_)));
+}
+
+pub(super) async fn clock_went_back(opener: Arc<dyn Opener>) {
+    let store = opener.open();
+    sign_in(&*store, login("alice", 1)).await;
+    let at = |ms, old, new| store.rotate_refresh_token(rotation_at(ms, old, new));
+    assert!(matches!(at(100_000, 1, 2).await.unwrap(), Rotation::Done(_)));
+    let now = remembered(&store, 1).await.unwrap();
+    assert_eq!(
+        at(99_500, 1, 2).await.unwrap(),
+        Rotation::Again(now.clone()),
+        "another node's clock"
+    );
+    // The clock was set back by minutes: the used token works for nobody, and its owner stays signed in.
+    for ms in [0, 40_000, 99_499] {
+        for new in [2, 3] {
+            assert_eq!(at(ms, 1, new).await.unwrap(), Rotation::Unknown, "{ms} {new}");
+        }
+    }
+    assert_eq!(remembered(&store, 1).await, Some(now), "nothing was changed");
+    assert!(matches!(at(40_000, 2, 4).await.unwrap(), Rotation::Done(_)), "the current one works");
+    assert!(matches!(at(41_000, 2, 4).await.unwrap(), Rotation::Reused(_)));
+    // The time of the login's end is the wall clock's, whatever the time of the rotation is.
+    sign_in(&*store, login("bob", 9)).await;
+    let steady = RotateRequest { now: NOW.plus(10), ..rotation_at(8_000_000, 9, 10) };
+    assert!(matches!(store.rotate_refresh_token(steady).await.unwrap(), Rotation::Done(_)));
+    let late = RotateRequest { now: NOW.plus(9_000_000), ..rotation_at(10, 10, 11) };
+    assert_eq!(store.rotate_refresh_token(late).await.unwrap(), Rotation::Unknown, "expired");
 }
 
 pub(super) async fn version(opener: Arc<dyn Opener>) {

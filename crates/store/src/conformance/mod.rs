@@ -152,9 +152,12 @@ pub const CASES: &[Case] = &[
     case("a_sign_in_is_kept", |o| Box::pin(logins::kept(o))),
     case("old_sign_ins_are_forgotten", |o| Box::pin(logins::forgotten(o))),
     case("sign_ins_are_bounded", |o| Box::pin(logins::bounded(o))),
-    case("rotation_replaces_the_token", |o| Box::pin(logins::rotation(o))),
+    case("rotation_replaces_the_token", |o| Box::pin(logins::rotated(o))),
     case("reuse_of_a_token_ends_the_sign_in", |o| Box::pin(logins::reuse(o))),
     case("reuse_at_once_is_only_refused", |o| Box::pin(logins::reuse_at_once(o))),
+    case("a_used_token_stays_used_when_the_clock_goes_back", |o| {
+        Box::pin(logins::clock_went_back(o))
+    }),
     case("a_changed_password_signs_nobody_in", |o| Box::pin(logins::version(o))),
     case("a_sign_in_begins_after_all_others", |o| Box::pin(logins::after_all_others(o))),
     case("of_parallel_rotations_one_wins", |o| Box::pin(logins::parallel_rotations(o))),

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use nexo_chat::ids::{LoginId, Millis, UserId};
 use nexo_chat::model::Login;
-use nexo_chat::store::{CreatedLogin, LoginStore, Rotation, StoreFuture};
+use nexo_chat::store::{CreatedLogin, LoginStore, RotateRequest, Rotation, StoreFuture};
 
 use super::engine::Engine;
 use super::keys::Keyspace;
@@ -29,17 +29,8 @@ impl LoginStore for Embedded {
         self.read_now(|core| find_login(&core.engine, id))
     }
 
-    fn rotate_refresh_token(
-        &self,
-        old_hash: [u8; 32],
-        new_hash: [u8; 32],
-        expires_at: Millis,
-        now: Millis,
-        grace_ms: u64,
-    ) -> StoreFuture<'_, Rotation> {
-        self.submit(CHANGE_BYTES, move |pending| {
-            rotate_refresh_token(pending, old_hash, new_hash, expires_at, now, grace_ms)
-        })
+    fn rotate_refresh_token(&self, request: RotateRequest) -> StoreFuture<'_, Rotation> {
+        self.submit(CHANGE_BYTES, move |pending| rotate_refresh_token(pending, &request))
     }
 
     fn end_logins(
@@ -95,12 +86,9 @@ fn create_login(
 
 fn rotate_refresh_token(
     pending: &mut Pending<'_>,
-    old_hash: [u8; 32],
-    new_hash: [u8; 32],
-    expires_at: Millis,
-    now: Millis,
-    grace_ms: u64,
+    request: &RotateRequest,
 ) -> Result<Rotation, EngineFault> {
+    let RotateRequest { old_hash, new_hash, .. } = *request;
     let Some(bytes) = pending.get(Keyspace::RefreshTokens, &old_hash)? else {
         return Ok(Rotation::Unknown);
     };
@@ -112,7 +100,7 @@ fn rotate_refresh_token(
         Some(oldest) => used_hash(pending, id, oldest)?, // read before anything is added
         None => None,
     };
-    let rotated = login_rules::rotate(&mut login, old_hash, new_hash, expires_at, now, grace_ms);
+    let rotated = login_rules::rotate(&mut login, request);
     match rotated {
         Rotation::Unknown | Rotation::Again(_) => return Ok(rotated),
         Rotation::Reused(_) => {}

@@ -2,6 +2,7 @@
 //! damaged (that part is refused, everything else goes on), or nothing can be relied on any more (a
 //! failed sync, a write of unknown outcome, damage to what every decision needs).
 
+use std::error::Error;
 use std::io;
 use std::sync::OnceLock;
 
@@ -71,7 +72,22 @@ pub(crate) fn is_out_of_resources(error: &io::Error) -> bool {
         Errno::INTR,
         Errno::AGAIN,
     ];
-    error.raw_os_error().is_some_and(|code| passing.iter().any(|it| it.raw_os_error() == code))
+    os_code(error).is_some_and(|code| passing.iter().any(|it| it.raw_os_error() == code))
+}
+
+/// The system's code, also of an error that another one wraps to name a path.
+fn os_code(error: &io::Error) -> Option<i32> {
+    if let Some(code) = error.raw_os_error() {
+        return Some(code);
+    }
+    let mut cause: Option<&(dyn Error + 'static)> = Some(error.get_ref()?);
+    while let Some(inner) = cause {
+        if let Some(code) = inner.downcast_ref::<io::Error>().and_then(os_code) {
+            return Some(code);
+        }
+        cause = inner.source();
+    }
+    None
 }
 
 impl From<EngineFault> for String {
@@ -105,5 +121,22 @@ impl Poison {
     /// Returns `Ok`, or the fault.
     pub(crate) fn check(&self) -> Result<(), StoreError> {
         self.0.get().map_or(Ok(()), |reason| Err(StoreError::Poisoned(reason.clone())))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_disk_is_known_also_when_the_error_names_a_path() {
+        // As the trees fail: a temporary file names its path.
+        let missing = tempfile::Builder::new().tempfile_in("/nowhere/at/all").unwrap_err();
+        assert_eq!(os_code(&missing), Some(Errno::NOENT.raw_os_error()));
+        assert!(!is_out_of_resources(&missing));
+        assert!(is_out_of_resources(&io::Error::from_raw_os_error(Errno::NOSPC.raw_os_error())));
+        let named = io::Error::other(io::Error::from_raw_os_error(Errno::NOSPC.raw_os_error()));
+        assert!(is_out_of_resources(&named));
+        assert!(!is_out_of_resources(&io::Error::other("something else")));
     }
 }

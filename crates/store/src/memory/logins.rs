@@ -2,7 +2,7 @@
 
 use nexo_chat::ids::{LoginId, Millis, UserId};
 use nexo_chat::model::Login;
-use nexo_chat::store::{CreatedLogin, LoginStore, Rotation, StoreFuture};
+use nexo_chat::store::{CreatedLogin, LoginStore, RotateRequest, Rotation, StoreFuture};
 
 use crate::login_rules::{self, LIVE_LOGINS_MAX};
 
@@ -22,15 +22,8 @@ impl LoginStore for Memory {
         self.read(|state| state.logins.get(&id).cloned())
     }
 
-    fn rotate_refresh_token(
-        &self,
-        old_hash: [u8; 32],
-        new_hash: [u8; 32],
-        expires_at: Millis,
-        now: Millis,
-        grace_ms: u64,
-    ) -> StoreFuture<'_, Rotation> {
-        self.write(|state| state.rotate(old_hash, new_hash, expires_at, now, grace_ms))
+    fn rotate_refresh_token(&self, request: RotateRequest) -> StoreFuture<'_, Rotation> {
+        self.write(|state| state.rotate(&request))
     }
 
     fn end_logins(
@@ -80,19 +73,13 @@ impl MemoryState {
         Some(CreatedLogin { login, ended })
     }
 
-    fn rotate(
-        &mut self,
-        old_hash: [u8; 32],
-        new_hash: [u8; 32],
-        expires_at: Millis,
-        now: Millis,
-        grace_ms: u64,
-    ) -> Rotation {
+    fn rotate(&mut self, request: &RotateRequest) -> Rotation {
+        let old_hash = request.old_hash;
         let used = self.used_tokens.get(&old_hash).copied();
         let knows = |login: &&mut Login| login.refresh_hash == old_hash || used == Some(login.id);
         let Some(login) = self.logins.values_mut().find(knows) else { return Rotation::Unknown };
         let id = login.id;
-        let rotated = login_rules::rotate(login, old_hash, new_hash, expires_at, now, grace_ms);
+        let rotated = login_rules::rotate(login, request);
         if let Rotation::Done(_) = rotated {
             self.used_tokens.insert(old_hash, id);
         }

@@ -3,7 +3,7 @@
 use mysql_async::Value;
 use nexo_chat::ids::{LoginId, Millis, UserId};
 use nexo_chat::model::Login;
-use nexo_chat::store::{CreatedLogin, LoginStore, Rotation, StoreFuture};
+use nexo_chat::store::{CreatedLogin, LoginStore, RotateRequest, Rotation, StoreFuture};
 
 use super::core::Core;
 use super::fault::SqlFault;
@@ -35,16 +35,8 @@ impl LoginStore for MySql {
         })
     }
 
-    fn rotate_refresh_token(
-        &self,
-        old_hash: [u8; 32],
-        new_hash: [u8; 32],
-        expires_at: Millis,
-        now: Millis,
-        grace_ms: u64,
-    ) -> StoreFuture<'_, Rotation> {
-        let rotation = RotateRequest { old_hash, new_hash, expires_at, now, grace_ms };
-        self.spawn_write(async move |core| with_retries!(core, try_rotate(&core, rotation)))
+    fn rotate_refresh_token(&self, request: RotateRequest) -> StoreFuture<'_, Rotation> {
+        self.spawn_write(async move |core| with_retries!(core, try_rotate(&core, &request)))
     }
 
     fn end_logins(
@@ -55,16 +47,6 @@ impl LoginStore for MySql {
         let user = user.clone();
         self.spawn_write(async move |core| with_retries!(core, try_end(&core, &user, &*which)))
     }
-}
-
-/// The arguments of a rotation.
-#[derive(Clone, Copy)]
-struct RotateRequest {
-    old_hash: [u8; 32],
-    new_hash: [u8; 32],
-    expires_at: Millis,
-    now: Millis,
-    grace_ms: u64,
 }
 
 async fn try_create(
@@ -96,12 +78,11 @@ async fn try_create(
     Ok(Some(CreatedLogin { login, ended }))
 }
 
-async fn try_rotate(core: &Core, it: RotateRequest) -> Result<Rotation, SqlFault> {
-    let RotateRequest { old_hash, new_hash, expires_at, now, grace_ms } = it;
+async fn try_rotate(core: &Core, request: &RotateRequest) -> Result<Rotation, SqlFault> {
     let mut transaction = core.begin().await?;
     // Not locked: a stored refresh hash belongs to one login for as long as it is stored.
     let sql = "SELECT login_id FROM refresh_hashes WHERE refresh_hash = ?";
-    let found = transaction.rows(sql, values![&old_hash[..]]).await?.into_iter().next();
+    let found = transaction.rows(sql, values![&request.old_hash[..]]).await?.into_iter().next();
     let mut found = match found {
         Some(row) => {
             let sql = format!("SELECT {LOGIN} FROM logins WHERE id = ? FOR UPDATE");
@@ -120,7 +101,7 @@ async fn try_rotate(core: &Core, it: RotateRequest) -> Result<Rotation, SqlFault
         transaction.roll_back().await?;
         return Ok(Rotation::Unknown);
     };
-    let rotated = login_rules::rotate(login, old_hash, new_hash, expires_at, now, grace_ms);
+    let rotated = login_rules::rotate(login, request);
     match rotated {
         Rotation::Unknown | Rotation::Again(_) => {
             transaction.roll_back().await?;

@@ -39,6 +39,13 @@ impl MySqlOptions {
     pub fn check(&self) -> Result<(), String> {
         opts(self).map(drop).map_err(|error| error.to_string())
     }
+
+    /// The host of the database, if its connections are not encrypted.
+    pub fn plain_text_host(&self) -> Option<String> {
+        let opts = opts(self).ok()?;
+        let is_plain = opts.ssl_opts().is_none() && opts.socket().is_none();
+        is_plain.then(|| opts.ip_or_hostname().to_owned())
+    }
 }
 
 /// Without the URL, which may have a password.
@@ -49,5 +56,22 @@ impl fmt::Debug for MySqlOptions {
             .field("connections_max", &self.connections_max)
             .field("committers", &self.committers)
             .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_connection_is_plain_without_tls_or_a_socket() {
+        for (url, expect) in [
+            ("mysql://u:p@db:3306/nexo", Some("db")),
+            ("mysql://u:p@127.0.0.1/nexo", Some("127.0.0.1")),
+            ("mysql://u:p@db/nexo?require_ssl=true", None),
+            ("mysql://u:p@localhost/nexo?socket=/run/mysqld.sock", None),
+        ] {
+            assert_eq!(MySqlOptions::new(url).plain_text_host().as_deref(), expect, "{url}");
+        }
     }
 }

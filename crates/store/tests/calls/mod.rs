@@ -24,7 +24,7 @@ use nexo_chat::policy::group::decide;
 use nexo_chat::policy::recall::may_recall;
 use nexo_chat::policy::send::Permit;
 use nexo_chat::rules::{GroupRules, Rules};
-use nexo_chat::store::{Actor, GroupFactsQuery, Limit, Order, RecallFacts, Store};
+use nexo_chat::store::{Actor, GroupFactsQuery, Limit, Order, RecallFacts, RotateRequest, Store};
 
 pub(crate) const PEOPLE: [&str; 4] = ["a", "b", "a.", "Zed"];
 
@@ -348,9 +348,15 @@ pub(crate) async fn make(store: &Arc<dyn Store>, call: &Call, names: &mut Names)
         Call::Rotate { hash: old, now } => {
             let new = hash(usize::from(names.hashes));
             names.hashes += 1;
-            let rotated =
-                store.rotate_refresh_token(hash(old), new, Millis(now + 20), Millis(now), 0).await;
-            format!("{:?}", rotated.unwrap())
+            let rotation = RotateRequest {
+                old_hash: hash(old),
+                new_hash: new,
+                expires_at: Millis(now + 20),
+                now: Millis(now),
+                at: Millis(now),
+                grace_ms: 0,
+            };
+            format!("{:?}", store.rotate_refresh_token(rotation).await.unwrap())
         }
         Call::EndLogins { user: who, platform } => {
             let which = move |login: &Login| login.platform == Platform(platform);

@@ -1,8 +1,8 @@
 //! The query of the address that a client connects to.
 
 use data_encoding::{BASE64, BASE64URL_NOPAD};
-use nexo_chat::Reason;
 use nexo_chat::ids::Platform;
+use nexo_chat::{DetailedReason, Reason};
 use serde::Deserialize;
 
 use super::HANDSHAKE;
@@ -10,6 +10,9 @@ use crate::dialect::{Call, Dialect, Echo};
 
 /// Characters of `operation_id` that an answer repeats.
 const ECHO_CHARS_MAX: usize = 128;
+
+const QUERY_TOKEN_REFUSED: &str = "this server takes no token in the query: send it as `Authorization: Bearer …`, \
+    or offer the WebSocket protocols `nexo` and `nexo.token.…`";
 
 /// The query as written. Unknown parameters are ignored.
 #[derive(Debug, Default, Deserialize)]
@@ -49,20 +52,32 @@ pub struct Handshake {
 }
 
 impl HandshakeQuery {
-    /// `None` if the query names no caller.
-    pub fn handshake(self) -> Result<Option<Handshake>, Reason> {
+    /// `None` if the query names no caller. The token may also be in a header of the request; in the query it is
+    /// refused unless `takes_query_token`, since proxies log queries.
+    pub fn handshake(
+        self,
+        header_token: Option<&str>,
+        takes_query_token: bool,
+    ) -> Result<Option<Handshake>, DetailedReason> {
         let bundle = self.v.as_deref().map(bundle).transpose()?.unwrap_or_default();
-        let (token, send_id) = match (self.token.or(bundle.token), self.send_id.or(bundle.send_id))
-        {
+        let query_token = self.token.or(bundle.token);
+        if query_token.is_some() && !takes_query_token {
+            return Err(DetailedReason::new(Reason::InvalidParam, QUERY_TOKEN_REFUSED));
+        }
+        let send_id = self.send_id.or(bundle.send_id);
+        // Without `send_id` a token in a header is not meant for this dialect.
+        let header_token = header_token.filter(|_| send_id.is_some());
+        let token = query_token.or_else(|| header_token.map(str::to_owned));
+        let (token, send_id) = match (token, send_id) {
             (Some(token), Some(send_id)) => (token, send_id),
             (None, None) => return Ok(None),
-            _ => return Err(Reason::InvalidParam),
+            _ => return Err(Reason::InvalidParam.into()),
         };
         let wants_answer = match self.is_msg_resp.as_deref() {
             None => bundle.is_msg_resp.unwrap_or_default(),
             Some("true" | "1") => true,
             Some("false" | "0" | "") => false,
-            Some(_) => return Err(Reason::InvalidParam),
+            Some(_) => return Err(Reason::InvalidParam.into()),
         };
         let sdk_type = self.sdk_type.or(bundle.sdk_type);
         let nested = sdk_type.is_some_and(|sdk| sdk.eq_ignore_ascii_case("js"));
@@ -116,7 +131,7 @@ mod tests {
         let (plain, url) =
             (BASE64.encode(json.as_bytes()), BASE64URL_NOPAD.encode(json.as_bytes()));
         for v in [json, &plain, &url] {
-            let read = query(Some(v)).handshake().unwrap().unwrap();
+            let read = query(Some(v)).handshake(None, true).unwrap().unwrap();
             let call = Call::Numbered {
                 req_identifier: HANDSHAKE,
                 msg_incr: String::new(),
@@ -136,16 +151,18 @@ mod tests {
     #[test]
     fn v_is_also_the_version_of_which_there_is_one() {
         for v in ["", "1"] {
-            assert_eq!(query(Some(v)).handshake(), Ok(None), "{v}");
-            let read =
-                HandshakeQuery { v: Some(v.into()), ..known() }.handshake().unwrap().unwrap();
+            assert_eq!(query(Some(v)).handshake(None, true), Ok(None), "{v}");
+            let read = HandshakeQuery { v: Some(v.into()), ..known() }
+                .handshake(None, true)
+                .unwrap()
+                .unwrap();
             assert_eq!((&*read.token, &*read.send_id), ("t", "alice"));
         }
         for v in ["2", "{", "[]", "e30", "{\"token\":1}"] {
-            let read = HandshakeQuery { v: Some(v.into()), ..known() }.handshake();
+            let read = HandshakeQuery { v: Some(v.into()), ..known() }.handshake(None, true);
             // Base64 of an empty object is one.
             let expect = if v == "e30" { Ok(()) } else { Err(Reason::InvalidParam) };
-            assert_eq!(read.map(drop), expect, "{v}");
+            assert_eq!(read.map(drop).map_err(Reason::from), expect, "{v}");
         }
     }
 
@@ -153,16 +170,36 @@ mod tests {
     fn half_a_name_is_none() {
         let token = Some("t".to_owned());
         assert_eq!(
-            HandshakeQuery { token, ..HandshakeQuery::default() }.handshake(),
-            Err(Reason::InvalidParam)
+            HandshakeQuery { token, ..HandshakeQuery::default() }.handshake(None, true),
+            Err(Reason::InvalidParam.into())
         );
-        assert_eq!(query(None).handshake(), Ok(None));
+        assert_eq!(query(None).handshake(None, true), Ok(None));
         for (said, expect) in
             [("true", Ok(true)), ("1", Ok(true)), ("false", Ok(false)), ("yes", Err(()))]
         {
-            let read = HandshakeQuery { is_msg_resp: Some(said.into()), ..known() }.handshake();
+            let read =
+                HandshakeQuery { is_msg_resp: Some(said.into()), ..known() }.handshake(None, true);
             let wants = read.map(|it| it.is_some_and(|it| it.answer.is_some())).map_err(drop);
             assert_eq!(wants, expect, "{said}");
+        }
+    }
+
+    #[test]
+    fn the_token_may_be_in_a_header_and_must_be_where_the_query_takes_none() {
+        let named = || HandshakeQuery { token: None, ..known() };
+        let token = |read: Result<Option<Handshake>, DetailedReason>| read.unwrap().unwrap().token;
+        for takes_query_token in [true, false] {
+            assert_eq!(token(named().handshake(Some("h"), takes_query_token)), "h");
+            assert!(named().handshake(None, takes_query_token).is_err(), "no token at all");
+            // Another dialect's, whose first frame has the token.
+            assert_eq!(query(None).handshake(Some("h"), takes_query_token), Ok(None));
+        }
+        assert_eq!(token(known().handshake(Some("h"), true)), "t");
+        let in_v = query(Some(r#"{"token":"t","send_id":"alice"}"#));
+        for refused in [known(), in_v] {
+            let refused = refused.handshake(Some("h"), false).unwrap_err();
+            assert_eq!(refused.reason, Reason::InvalidParam);
+            assert!(refused.detail.unwrap().contains("Authorization"));
         }
     }
 }

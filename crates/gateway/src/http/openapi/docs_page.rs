@@ -55,7 +55,12 @@ where
     T: 'static,
 {
     let numbered = [
-        ("token", "The access token. With `send_id` it makes this the numbered dialect."),
+        (
+            "token",
+            "The access token. With `send_id` it makes this the numbered dialect. Better in the header \
+             `Authorization: Bearer …`, or offered by a browser as the protocol `nexo.token.…` beside `nexo`; \
+             `gateway.token_in_query = false` refuses it here.",
+        ),
         ("send_id", "Whose token it is."),
         ("platform_id", "The device's kind, if it is to be checked."),
         ("operation_id", "Repeated by the answer to `is_msg_resp`."),

@@ -7,11 +7,12 @@ use axum::extract::{Query, State, WebSocketUpgrade};
 use axum::http::{HeaderMap, Uri, header};
 use axum::response::Response;
 use nexo_chat::model::Caller;
-use nexo_chat::{Reason, auth};
+use nexo_chat::{DetailedReason, Reason, auth};
 use nexo_wire::numbered::{self, Handshake};
 
 use crate::admission::Place;
 use crate::gateway::Gateway;
+use crate::http::extract::bearer;
 use crate::http::response::RequestContext;
 use crate::meters::Meters;
 use crate::socket::serve::{UpgradeAuth, serve};
@@ -22,12 +23,28 @@ const READ_BYTES: usize = 2 * 1024;
 /// Frames are collected up to this many bytes before a write, unless nothing more is queued.
 const WRITE_BYTES: usize = 4 * 1024;
 
+/// The protocol that is chosen if a client offers it. A browser, which cannot set headers, offers its token beside it.
+const PROTOCOL: &str = "nexo";
+const TOKEN_PROTOCOL: &str = "nexo.token.";
+
 /// The numbered dialect names its caller in the query; the others send a first frame instead.
-fn query_handshake(uri: &Uri) -> Result<Option<Handshake>, Reason> {
+fn query_handshake(
+    gateway: &Gateway,
+    uri: &Uri,
+    headers: &HeaderMap,
+) -> Result<Option<Handshake>, DetailedReason> {
     let Ok(Query(query)) = Query::<numbered::HandshakeQuery>::try_from_uri(uri) else {
-        return Err(Reason::InvalidParam);
+        return Err(Reason::InvalidParam.into());
     };
-    query.handshake()
+    let token = bearer(headers).or_else(|| token_protocol(headers));
+    query.handshake(token, gateway.options.token_in_query)
+}
+
+/// The token among the protocols that a client offers.
+fn token_protocol(headers: &HeaderMap) -> Option<&str> {
+    let offered = headers.get_all(header::SEC_WEBSOCKET_PROTOCOL).iter();
+    let mut offered = offered.filter_map(|value| value.to_str().ok()).flat_map(|it| it.split(','));
+    offered.find_map(|protocol| protocol.trim().strip_prefix(TOKEN_PROTOCOL))
 }
 
 /// Checks that token, sender and device match.
@@ -62,8 +79,10 @@ pub(in crate::http) async fn upgrade(
         Meters::count_no_place(no_place);
         return context.refuse(Reason::TooManyConnections);
     }
-    let upgrade_auth = match query_handshake(&uri) {
-        Err(reason) => return context.refuse(reason),
+    let upgrade_auth = match query_handshake(&gateway, &uri, &headers) {
+        Err(refused) => {
+            return context.refuse_with_detail(refused.reason, refused.detail.as_deref());
+        }
         Ok(None) => UpgradeAuth::Missing(context.client_ip),
         Ok(Some(handshake)) => match (authenticate(&gateway, &handshake).await, handshake.answer) {
             (Ok(caller), answer) => {
@@ -74,6 +93,7 @@ pub(in crate::http) async fn upgrade(
         },
     };
     upgrade
+        .protocols([PROTOCOL])
         .read_buffer_size(READ_BYTES)
         .write_buffer_size(WRITE_BYTES)
         .max_message_size(gateway.options.frame_bytes_max)
@@ -105,6 +125,19 @@ mod tests {
         }
         let allowed = ["https://app.example.com".to_owned()];
         assert_eq!(is_origin_allowed(&headers, &allowed), expect, "{origin:?}");
+    }
+
+    #[test]
+    fn a_browser_offers_its_token_as_a_protocol() {
+        for (offered, expect) in [
+            ("nexo, nexo.token.a.b-c_d", Some("a.b-c_d")),
+            ("nexo.token.x,nexo", Some("x")),
+            ("nexo, other", None),
+        ] {
+            let mut headers = HeaderMap::new();
+            headers.insert(header::SEC_WEBSOCKET_PROTOCOL, offered.parse().unwrap());
+            assert_eq!(token_protocol(&headers), expect, "{offered}");
+        }
     }
 
     #[test]
