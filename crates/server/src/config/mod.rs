@@ -180,6 +180,24 @@ mod tests {
     }
 
     #[test]
+    fn backups_need_a_target_and_the_embedded_store() {
+        let problems = |change: fn(&mut Config)| {
+            let mut config = Config::default();
+            change(&mut config);
+            config.problems()
+        };
+        assert_eq!(problems(|it| it.backup.target = "/mnt/backups".into()), Vec::<String>::new());
+        assert_eq!(problems(|it| it.backup.target = "s3://bucket/a".into()), Vec::<String>::new());
+        assert_eq!(problems(|it| it.backup.every_seconds = 60).len(), 1, "no target");
+        assert_eq!(problems(|it| it.backup.target = "https://bucket".into()).len(), 1);
+        let elsewhere = problems(|it| {
+            it.backup.target = "/mnt/backups".into();
+            it.store = "memory".into();
+        });
+        assert_eq!(elsewhere.len(), 1, "{elsewhere:?}");
+    }
+
+    #[test]
     fn all_problems_are_told_at_once() {
         let mut config = Config::default();
         assert_eq!(config.problems(), Vec::<String>::new());
