@@ -253,8 +253,8 @@ impl Copy<'_> {
     async fn object(&mut self, source: &Source) -> Result<(String, u128), BackupError> {
         let ((hash, checksum), bytes) = (source.hash(self.transfer).await?, source.bytes());
         if !self.known.has(&hash, bytes) && !self.used.contains_key(&hash) {
-            let store = &*self.repository.store;
-            objects::write(store, &object_path(&hash), source, &hash, self.transfer).await?;
+            let location = object_path(&hash);
+            objects::write(self.repository, &location, source, &hash, self.transfer).await?;
         }
         self.transfer.add_done(bytes);
         self.used.insert(hash.clone(), bytes);

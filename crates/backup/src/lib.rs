@@ -2,13 +2,15 @@
 //!
 //! - [`Target`], `repository`: where backups are, and the layout there
 //! - [`Manifest`]: what one backup consists of
-//! - [`Transfer`]: the pace, progress and end of copying; `objects`: copying one file and reading it back
+//! - [`Transfer`]: the pace, progress and end of copying; `objects`: copying one file and reading it
+//!   back; `folder_writer`: writing it in small steps
 //! - [`create`]: a backup of an open store; `log_archive`: its log, copied continuously
 //! - [`restore`]: a new data folder from a backup; `log_plan`: which part of the log it needs
 //! - [`verify`], [`prune`]: reading everything back, and deleting what is old
 
 mod create;
 mod error;
+mod folder_writer;
 mod log_archive;
 mod log_plan;
 mod manifest;

@@ -108,8 +108,8 @@ impl LogArchive {
             blake3: source.hash(transfer).await?.0,
             bytes: segment.bytes,
         };
-        let (path, store) = (archived.path(&self.history), &*self.repository.store);
-        objects::write(store, &path, &source, &archived.blake3, transfer).await?;
+        let path = archived.path(&self.history);
+        objects::write(&self.repository, &path, &source, &archived.blake3, transfer).await?;
         // The shorter copy of the same segment is contained in this one.
         if let Some(shorter) = self.archived.insert(segment.number, archived) {
             self.repository.delete(&shorter.path(&self.history)).await?;

@@ -11,6 +11,8 @@ use object_store::path::Path as ObjectPath;
 use object_store::{ObjectStore, ObjectStoreExt, PutPayload};
 
 use crate::error::BackupError;
+use crate::folder_writer;
+use crate::repository::Repository;
 use crate::transfer::Transfer;
 
 /// The size of a part of a multipart upload, and the most of a file that is in memory at once.
@@ -78,7 +80,7 @@ fn next_part(reader: &mut dyn Read) -> std::io::Result<Vec<u8>> {
 
 /// Writes an object and reads it back. It must have this hash.
 pub(crate) async fn write(
-    store: &dyn ObjectStore,
+    repository: &Repository,
     location: &ObjectPath,
     source: &Source,
     hash: &str,
@@ -86,8 +88,11 @@ pub(crate) async fn write(
 ) -> Result<(), BackupError> {
     let cannot = || BackupError::repository(format!("write {location}"));
     let mut reader = source.open()?;
-    let mut hasher = blake3::Hasher::new();
-    if source.bytes() <= PART_BYTES as u64 {
+    let (mut hasher, store) = (blake3::Hasher::new(), &*repository.store);
+    if let Some(folder) = &repository.folder {
+        let path = folder.join(location.as_ref());
+        folder_writer::write(&path, &mut *reader, &mut hasher, transfer).await?;
+    } else if source.bytes() <= PART_BYTES as u64 {
         let part = next_part(&mut reader).map_err(BackupError::io(source.shown()))?;
         transfer.pace(part.len()).await?;
         hasher.update(&part);

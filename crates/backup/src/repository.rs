@@ -9,6 +9,7 @@
 //! ```
 
 use std::collections::{BTreeMap, HashMap};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use futures_util::TryStreamExt;
@@ -30,6 +31,8 @@ pub(crate) const LOG: &str = "log";
 #[derive(Clone)]
 pub struct Repository {
     pub(crate) store: Arc<dyn ObjectStore>,
+    /// The folder, if it is one.
+    pub(crate) folder: Option<PathBuf>,
     name: String,
 }
 
@@ -54,7 +57,7 @@ pub(crate) struct StoredObject {
 impl Repository {
     /// Opens a repository that exists.
     pub async fn open(target: &Target, s3: &S3Options) -> Result<Self, BackupError> {
-        let repository = Self { store: target.open(s3)?, name: target.to_string() };
+        let repository = Self::at(target, target.open(s3)?);
         if repository.marker().await?.is_none() {
             return Err(BackupError::NoRepository(repository.name));
         }
@@ -63,13 +66,21 @@ impl Repository {
 
     /// Opens a repository to write to, creating it if there is none.
     pub async fn create(target: &Target, s3: &S3Options) -> Result<Self, BackupError> {
-        let repository = Self { store: target.create(s3)?, name: target.to_string() };
+        let repository = Self::at(target, target.create(s3)?);
         if repository.marker().await?.is_none() {
             let marker = Marker { layout: LAYOUT };
             let bytes = serde_json::to_vec(&marker).unwrap_or_default();
             repository.put(&ObjectPath::from(MARKER), bytes).await?;
         }
         Ok(repository)
+    }
+
+    fn at(target: &Target, store: Arc<dyn ObjectStore>) -> Self {
+        let folder = match target {
+            Target::Folder(path) => Some(path.clone()),
+            Target::S3 { .. } => None,
+        };
+        Self { store, folder, name: target.to_string() }
     }
 
     async fn marker(&self) -> Result<Option<()>, BackupError> {

@@ -8,7 +8,14 @@ use toml::{Table, Value};
 use super::type_check::type_name;
 
 const PREFIX: &str = "NEXO_";
-const SECRETS: &[&str] = &["auth.jwt_secret", "metrics.token", "system.token", "store", "redis"];
+const SECRETS: &[&str] = &[
+    "auth.jwt_secret",
+    "backup.s3_secret_access_key",
+    "metrics.token",
+    "system.token",
+    "store",
+    "redis",
+];
 
 /// Overrides settings in `given` with the `NEXO_…` variables. Returns a problem for each variable that
 /// is no setting, has a value of the wrong type, or names a file that cannot be read.
@@ -127,6 +134,8 @@ mod tests {
         let path = file.path().to_str().unwrap();
         let config = overlaid(&[("NEXO_AUTH__JWT_SECRET_FILE", path)]).unwrap();
         assert_eq!(config.auth.jwt_secret, "from a file, long enough to be one");
+        let config = overlaid(&[("NEXO_BACKUP__S3_SECRET_ACCESS_KEY_FILE", path)]).unwrap();
+        assert!(!config.backup.s3_secret_access_key.is_empty());
         assert!(overlaid(&[("NEXO_LISTEN_FILE", path)]).is_err(), "only secrets");
     }
 
