@@ -79,6 +79,7 @@ export class Client {
     this.link = this.createLink(url, options.webSocket);
     this.signIn.onRenewed = (token) => void this.link.send({ type: "REAUTH", token });
     this.signIn.onEnded = (reason) => this.onSessionEnded(reason);
+    this.signIn.hasSocket = () => this.link.isConnected;
     this.events.on("person", (person) => this.knownPeople.update(person));
     for (const name of ["state", "message", "update", "removed", "conversation"] as const) {
       this.events.on(name, () => this.subscribers.notify());

@@ -61,6 +61,10 @@ export class Link {
     void this.attempt();
   }
 
+  get isConnected(): boolean {
+    return this.isOnline;
+  }
+
   /** Pings the server; false if there is no connection or it ends first. */
   async ping(): Promise<boolean> {
     return this.isOnline && ((await this.socket?.ping()) ?? false);

@@ -30,6 +30,12 @@ const KEY = "session";
  */
 const REFRESH_BACKOFF = { baseMs: 1_000, maxMs: 8_000 };
 
+/**
+ * How long an open socket may take to say why the sign-in has ended. A request that the server refuses for the same
+ * reason may be answered before the socket is closed, and does not know whether another device took over.
+ */
+const CLOSE_WAIT_MS = 2_000;
+
 /** The sign-in of this device: refreshes its tokens, one refresh at a time. */
 export class SignIn implements TokenSource {
   private tokens: Tokens | undefined;
@@ -45,6 +51,8 @@ export class SignIn implements TokenSource {
   onRenewed: (token: string) => void = () => {};
   /** Called when the sign-in has ended. */
   onEnded: (reason: Reason) => void = () => {};
+  /** Whether a socket is open, which is about to say why the sign-in has ended. */
+  hasSocket: () => boolean = () => false;
 
   constructor(
     private readonly clock: Clock,
@@ -95,7 +103,12 @@ export class SignIn implements TokenSource {
   }
 
   refused(reason: Reason): void {
-    if (endsSession(reason)) this.end(reason);
+    if (!endsSession(reason)) return;
+    const refused = this.tokens;
+    if (refused === undefined || !this.hasSocket()) return this.end(reason);
+    this.clock.after(CLOSE_WAIT_MS, () => {
+      if (this.tokens === refused) this.end(reason);
+    });
   }
 
   /** Ends the sign-in; reports the reason unless it was a logout. */

@@ -23,6 +23,23 @@ test("single: the older one is out and does not come back by itself", async () =
   await until(() => newer.state.name === "kicked", "the other one is out");
 });
 
+test("single: who asks for something while being put out is told the same", async () => {
+  server = await Server.start({ NEXO_SESSION__POLICY: "single" });
+  for (let round = 0; round < 5; round++) {
+    const older = await server.person(`alice${round}`);
+    await until(() => older.state.name === "online", "online");
+    const newer = server.client({ platform: 1 });
+    // Requests that are refused because the sign-in has ended overtake the close of the socket.
+    const ask = async () => {
+      while (older.state.name === "online") await older.people.me().catch(() => {});
+    };
+    const asking = [ask(), ask(), ask(), ask()];
+    await newer.login(`alice${round}`, "password-1");
+    await Promise.all(asking);
+    expect(older.state).toEqual({ name: "kicked" });
+  }
+});
+
 test("single: a device that was away learns that its sign-in has ended", async () => {
   server = await Server.start({ NEXO_SESSION__POLICY: "single" });
   const older = await server.person("alice");
