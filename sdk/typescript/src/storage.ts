@@ -74,7 +74,11 @@ export class IndexedDbStore implements Store {
     request: (values: IDBObjectStore) => IDBRequest<T>,
   ): Promise<T> {
     const database = await this.open();
-    return result(request(database.transaction("values", mode).objectStore("values")));
+    const transaction = database.transaction("values", mode);
+    const requested = request(transaction.objectStore("values"));
+    // Otherwise it is committed only after the page has seen the answer, and a reload before that aborts it.
+    if (mode === "readwrite") transaction.commit?.();
+    return result(requested);
   }
 
   private open(): Promise<IDBDatabase> {
