@@ -1,7 +1,9 @@
 //! Messages, from the draft to the stored and the recalled one.
 
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
+use blake3::hazmat::{ContextKey, HasherExt, hash_derive_key_context};
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
@@ -71,7 +73,10 @@ impl Content {
     /// Identifies this content in that conversation: equal for a retry, different for any other content
     /// under the same client id.
     pub fn fingerprint(&self, conversation: &ConversationId) -> Fingerprint {
-        let mut hasher = blake3::Hasher::new_derive_key("nexo content fingerprint v1");
+        /// Hashed once instead of for every message.
+        static CONTEXT: LazyLock<ContextKey> =
+            LazyLock::new(|| hash_derive_key_context("nexo content fingerprint v1"));
+        let mut hasher = blake3::Hasher::new_from_context_key(&CONTEXT);
         let mut part = |bytes: &[u8]| {
             // Length-prefixed, so that two different splits never hash alike.
             hasher.update(&(bytes.len() as u64).to_le_bytes());

@@ -10,7 +10,7 @@ use crate::event::{Event, Receipt, ReceiptTo};
 use crate::group;
 use crate::ids::{ConversationId, GroupId, MessageId, Seq, UserId};
 use crate::invariants::is_visible;
-use crate::model::{Caller, CursorKind, Cursors, Message, Standing};
+use crate::model::{Caller, CursorKind, Cursors, Message, Standing, Window};
 use crate::policy::read::may_acknowledge;
 use crate::reason::{Error, Reason};
 use crate::store::{CursorMove, Limit, Order};
@@ -22,16 +22,19 @@ pub async fn acknowledge(
     ack: &Acknowledge,
 ) -> Result<CursorMove, Error> {
     let message = chat.store.message_location(ack.message).await?;
-    let standing = match &message {
-        Some(message) => chat.store.standing(&caller.user, &message.conversation).await?,
+    let window = match &message {
+        // Both users of a private conversation see all of it.
+        Some(message) if message.conversation.peer_of(&caller.user).is_some() => Some(Window::ALL),
+        Some(message) => {
+            let standing = chat.store.standing(&caller.user, &message.conversation).await?;
+            standing.map(|standing| standing.window)
+        }
         None => None,
     };
-    may_acknowledge(&caller.user, ack, message.as_deref(), standing.as_ref()).inspect_err(
-        |reason| {
-            let target = AckTarget::of(ack.kind, ack.message, message.as_deref());
-            cursor_audit::record_refusal(chat, caller, &target, *reason);
-        },
-    )?;
+    may_acknowledge(&caller.user, ack, message.as_deref(), window).inspect_err(|reason| {
+        let target = AckTarget::of(ack.kind, ack.message, message.as_deref());
+        cursor_audit::record_refusal(chat, caller, &target, *reason);
+    })?;
     let Some(message) = message else { return Err(Reason::MessageNotFound.into()) };
     let moved = chat
         .store

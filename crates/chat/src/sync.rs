@@ -11,7 +11,7 @@ use crate::ids::{ConversationId, MessageId, Millis, Seq, UserId};
 use crate::model::{Caller, CursorKind, Message, Receive, Standing};
 use crate::read::Page;
 use crate::reason::Error;
-use crate::store::{Limit, MessagePage, Order};
+use crate::store::{Limit, MessagePage, Order, PageRequest};
 
 /// Conversations read from the store at a time.
 const STANDINGS_PAGE: usize = 1000;
@@ -180,12 +180,15 @@ impl Catchup {
             let page = chat.rules.resend_page;
             [fair_shares(page, private), fair_shares(page, groups)].concat()
         };
+        let to_read: Vec<_> = backlogs.iter().zip(shares).filter(|(_, share)| *share > 0).collect();
+        let requests = to_read.iter().map(|(backlog, share)| PageRequest {
+            conversation: backlog.standing.conversation.clone(),
+            range: backlog.after.next()..=backlog.standing.visible_max(),
+            limit: Limit { count: *share, bytes: chat.rules.page_bytes_max },
+        });
+        let pages = chat.store.message_pages(requests.collect()).await?;
         let (mut streams, mut around_damage) = (Vec::new(), Vec::new());
-        for (backlog, share) in backlogs.iter().zip(shares).filter(|(_, share)| *share > 0) {
-            let range = backlog.after.next()..=backlog.standing.visible_max();
-            let conversation = &backlog.standing.conversation;
-            let limit = Limit { count: share, bytes: chat.rules.page_bytes_max };
-            let read = chat.store.messages(conversation, range, limit, Order::Ascending).await?;
+        for ((backlog, _), read) in to_read.into_iter().zip(pages) {
             if !read.damaged.is_empty() {
                 around_damage.push((backlog, read.clone()));
             }

@@ -209,3 +209,43 @@ async fn cursors_moved_through_both_only_go_forward() {
         assert_eq!((standing.cursors.delivered, standing.cursors.read), (Seq(60), Seq(60)));
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn delivered_cursors_are_known_here_at_once_and_everywhere_soon() {
+    let [one, other] = nodes();
+    let conversation = ConversationId::private(&user("a"), &user("b"));
+    let delivered = async |node: &Arc<dyn Store>| {
+        let standing = node.standing(&user("b"), &conversation).await.unwrap().unwrap();
+        standing.cursors.delivered
+    };
+    let acknowledge = async |seq| {
+        let kind = CursorKind::Delivered;
+        one.advance_cursor(&user("b"), &conversation, kind, Seq(seq)).await.unwrap().unwrap()
+    };
+    for i in 1..=6 {
+        append(&one, draft(&conversation, "a", &format!("c{i}"), "text")).await;
+    }
+    acknowledge(1).await; // asks the database; those after it are moved in memory
+    for seq in 2..=4 {
+        let moved = acknowledge(seq).await;
+        assert_eq!((moved.before.delivered, moved.after.delivered), (Seq(seq - 1), Seq(seq)));
+        assert_eq!(delivered(&one).await, Seq(seq));
+    }
+    let began = std::time::Instant::now();
+    while delivered(&other).await < Seq(4) {
+        assert!(began.elapsed().as_secs() < 5, "another node never learns of it");
+        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+    }
+    // Written: this node still has it, and the other moves it on.
+    assert_eq!(delivered(&one).await, Seq(4));
+    let read = other.advance_cursor(&user("b"), &conversation, CursorKind::Read, Seq(5)).await;
+    assert_eq!(read.unwrap().unwrap().before.delivered, Seq(4));
+    // This node knows less now: its move to an older seq takes nothing back.
+    append(&one, draft(&conversation, "b", "own", "text")).await;
+    assert_eq!(acknowledge(5).await.after.delivered, Seq(5));
+    assert_eq!(acknowledge(6).await.after.delivered, Seq(7), "the own message needs none");
+    one.close().await.unwrap();
+    let standing = other.standing(&user("b"), &conversation).await.unwrap().unwrap();
+    assert_eq!(standing.cursors.delivered, Seq(7), "closing writes what waits");
+    assert_eq!(standing.cursors.read, Seq(7), "moved by the own message");
+}

@@ -1,8 +1,9 @@
 //! Ids of messages: the sender's and the server's.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
+use blake3::hazmat::{ContextKey, HasherExt, hash_derive_key_context};
 use data_encoding::BASE32_NOPAD;
 use serde::{Deserialize, Serialize};
 
@@ -40,7 +41,10 @@ pub struct MessageId(pub [u8; 16]);
 
 impl MessageId {
     pub fn of(sender: &UserId, client_id: &ClientMsgId) -> Self {
-        let mut hasher = blake3::Hasher::new_derive_key("nexo message id v1");
+        /// Hashed once instead of for every message.
+        static CONTEXT: LazyLock<ContextKey> =
+            LazyLock::new(|| hash_derive_key_context("nexo message id v1"));
+        let mut hasher = blake3::Hasher::new_from_context_key(&CONTEXT);
         hasher.update(sender.as_str().as_bytes());
         hasher.update(&[0]); // cannot occur in a user id, so no two pairs hash alike
         hasher.update(client_id.as_str().as_bytes());

@@ -3,7 +3,7 @@
 use crate::command::Acknowledge;
 use crate::ids::UserId;
 use crate::invariants::is_visible;
-use crate::model::{Message, Standing};
+use crate::model::{Message, Window};
 use crate::reason::Reason;
 
 /// Whether a user may acknowledge a message. If they cannot see it, the refusal is the same as if it did not
@@ -12,12 +12,12 @@ pub fn may_acknowledge(
     by: &UserId,
     ack: &Acknowledge,
     message: Option<&Message>,
-    standing: Option<&Standing>,
+    window: Option<Window>,
 ) -> Result<(), Reason> {
-    let (Some(message), Some(standing)) = (message, standing) else {
+    let (Some(message), Some(window)) = (message, window) else {
         return Err(Reason::MessageNotFound);
     };
-    if !is_visible(standing.window, message.seq) {
+    if !is_visible(window, message.seq) {
         return Err(Reason::MessageNotFound);
     }
     // A client names the receiver of the receipt: the sender, or for an own message the other user.
@@ -36,7 +36,7 @@ pub fn may_acknowledge(
 mod tests {
     use super::*;
     use crate::ids::{ClientMsgId, ConversationId, MessageId, Millis, Seq};
-    use crate::model::{Content, CursorKind, Cursors, Settings, Window};
+    use crate::model::{Content, CursorKind};
 
     fn user(id: &str) -> UserId {
         UserId::parse(id).unwrap()
@@ -62,24 +62,14 @@ mod tests {
             content: Content::text("hi"),
             recalled: None,
         };
-        let standing = member.then(|| Standing {
-            conversation: message.conversation.clone(),
-            window: Window { min: Seq(2), ..Window::ALL },
-            cursors: Cursors::default(),
-            own_unread: 0,
-            settings: Settings::default(),
-            max_seq: Seq(3),
-            change_seq: Seq::ZERO,
-            newest_at: Millis(1),
-            has_ended: false,
-        });
+        let window = member.then_some(Window { min: Seq(2), ..Window::ALL });
         let ack = Acknowledge {
             kind: CursorKind::Read,
             message: message.id,
             from: to.map(user),
             seq: seq.map(Seq),
         };
-        let decision = may_acknowledge(&user(by), &ack, Some(&message), standing.as_ref());
+        let decision = may_acknowledge(&user(by), &ack, Some(&message), window);
         assert_eq!(decision, expect, "{by} {to:?} {seq:?}");
     }
 

@@ -78,6 +78,14 @@ impl From<Vec<Arc<Message>>> for MessagePage {
     }
 }
 
+/// A page to be read, oldest message first.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PageRequest {
+    pub conversation: ConversationId,
+    pub range: RangeInclusive<Seq>,
+    pub limit: Limit,
+}
+
 /// Reading direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
@@ -147,6 +155,18 @@ pub trait MessageStore: Send + Sync {
         limit: Limit,
         order: Order,
     ) -> StoreFuture<'_, MessagePage>;
+
+    /// Reads pages of several conversations like as many calls of [`MessageStore::messages`], for
+    /// engines to which each call costs more than the few messages it returns.
+    fn message_pages(&self, requests: Vec<PageRequest>) -> StoreFuture<'_, Vec<MessagePage>> {
+        Box::pin(async move {
+            let mut pages = Vec::with_capacity(requests.len());
+            for PageRequest { conversation, range, limit } in requests {
+                pages.push(self.messages(&conversation, range, limit, Order::Ascending).await?);
+            }
+            Ok(pages)
+        })
+    }
 
     /// Recalls a message in one atomic operation: asks `may` about the message as it is, sets who
     /// recalled it and when, deletes its content for good, and writes the change under the next

@@ -34,7 +34,7 @@ pub use self::conversations::{ConversationStore, CursorMove};
 pub use self::groups::{DecideGroup, GroupFactsQuery, GroupOutcome, GroupStore};
 pub use self::logins::{CreatedLogin, LoginStore, RotateRequest, Rotation};
 pub use self::messages::{
-    Appended, Limit, MayRecall, MessagePage, MessageStore, Order, RUN_MAX, RecallFacts,
+    Appended, Limit, MayRecall, MessagePage, MessageStore, Order, PageRequest, RUN_MAX, RecallFacts,
 };
 
 /// Why a store could not do its work. Conflicts are results, not errors.

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use nexo_chat::event::Event;
 
+use super::announcer;
 use super::core::Core;
 use super::fail_points::{FailPoint, reach};
 use super::log::Log;
@@ -143,7 +144,10 @@ impl Committer {
     }
 
     fn seal_if_full(&mut self) {
-        let is_full = self.core.engine.memtable_bytes() >= self.memtable_bytes;
+        let bytes = self.core.engine.memtable_bytes();
+        // Sealing needs the trees' locks; a moment later it does not have to wait for them.
+        let may_wait = bytes < 2 * self.memtable_bytes && self.core.engine.is_installing();
+        let is_full = bytes >= self.memtable_bytes && !may_wait;
         if is_full && Instant::now() >= self.seal_after {
             self.poison_on_failure(Self::seal);
         }
@@ -186,8 +190,21 @@ impl Committer {
         meters.batch_messages.record(events.len() as f64);
         let saved = events.iter().filter(|events| matches!(events, Event::Message { .. })).count();
         meters.saved.increment(saved as u64);
-        let durable = self.durable.send(DurableBatch { events, completions });
-        durable.map_err(|_| EngineFault::new("the announcer is gone"))
+        self.announce(DurableBatch { events, completions })
+    }
+
+    /// Announces a durable batch. The announcer does it if more writes wait for the next sync; if
+    /// none does, waking another thread would cost more than it saves.
+    fn announce(&self, batch: DurableBatch) -> Result<(), EngineFault> {
+        let core = &self.core;
+        // Zero means that all earlier batches are announced: only this thread adds to it.
+        if core.waiting.load(Ordering::Relaxed) == 0 && core.announcing.load(Ordering::Acquire) == 0
+        {
+            announcer::announce(core, batch);
+            return Ok(());
+        }
+        core.announcing.fetch_add(1, Ordering::Relaxed);
+        self.durable.send(batch).map_err(|_| EngineFault::new("the announcer is gone"))
     }
 
     /// Decides, writes, syncs, publishes.
@@ -279,7 +296,8 @@ impl Committer {
         self.core.sealed_up_to.store(self.log.newest(), Ordering::SeqCst);
         self.core.engine.seal();
         reach(FailPoint::MemtablesSealed);
-        self.core.sealed.fetch_add(1, Ordering::SeqCst);
+        let waiting = self.core.sealed.fetch_add(1, Ordering::SeqCst);
+        self.core.engine.hurry_flush(waiting > 0);
         self.seal_after = Instant::now();
         let sealed = self.sealed.send(SealedMemtables { up_to: self.log.newest(), segment, bytes });
         sealed.map_err(|_| EngineFault::new("nobody writes out what is sealed"))
@@ -314,8 +332,8 @@ impl Committer {
             it.sync()
         });
         let completions = vec![completion];
-        if self.durable.send(DurableBatch { events: Vec::new(), completions }).is_err() {
-            tracing::error!(target: "nexo::store", "the announcer is gone");
+        if let Err(fault) = self.announce(DurableBatch { events: Vec::new(), completions }) {
+            tracing::error!(target: "nexo::store", %fault, "the end is not announced");
         }
     }
 }

@@ -7,13 +7,17 @@
 //! freed, and that a read may look at one more file, until the folder was salvaged. A tree whose newest
 //! files are damaged is not compacted at all.
 
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use lsm_tree::compaction::{CompactionStrategy, Leveled, PullDown};
+use lsm_tree::compaction::{CompactionStrategy, Factory, Leveled, PullDown};
 use lsm_tree::{AbstractTree, AnyTree, SeqNo};
 
+use super::compaction_pace::PaceFilters;
 use super::engine::{catch_panics, is_damage};
 use super::fail_points::{FailPoint, reach};
+use super::pace::Pace;
 use super::poison::EngineFault;
 use super::tables;
 
@@ -37,15 +41,36 @@ enum Plan {
 }
 
 /// How each tree is compacted, by the trees' order.
-pub(crate) struct Compaction(Vec<Mutex<Plan>>);
+pub(crate) struct Compaction {
+    plans: Vec<Mutex<Plan>>,
+    pace: Arc<Pace>,
+    /// Whether a tree's lock is in use for long.
+    installing: Arc<AtomicBool>,
+}
 
 impl Compaction {
     pub(crate) fn new(trees: usize) -> Self {
-        Self((0..trees).map(|_| Mutex::default()).collect())
+        let plans = (0..trees).map(|_| Mutex::default()).collect();
+        Self { plans, pace: Arc::default(), installing: Arc::default() }
+    }
+
+    /// The filter with which a tree's compactions keep their pace.
+    pub(crate) fn filters(&self, tables: PathBuf) -> Arc<dyn Factory> {
+        let (pace, installing) = (Arc::clone(&self.pace), Arc::clone(&self.installing));
+        Arc::new(PaceFilters { pace, installing, tables })
+    }
+
+    pub(crate) fn hurry(&self, hurries: bool) {
+        self.pace.set_hurries(hurries);
+    }
+
+    /// Whether compaction holds a tree's lock, or will in a moment.
+    pub(crate) fn is_installing(&self) -> bool {
+        self.installing.load(Ordering::Relaxed)
     }
 
     fn plan(&self, tree: usize) -> Plan {
-        *self.0[tree].lock().unwrap_or_else(PoisonError::into_inner)
+        *self.plans[tree].lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Whether damage limits the compaction of a tree.
@@ -66,15 +91,18 @@ impl Compaction {
         let Some(strategy) = strategy(plan, tree) else { return Ok(false) };
         let before = tree.current_version().id();
         let mut met_damage = false;
+        // Until it begins to merge, if it does.
+        self.installing.store(true, Ordering::Relaxed);
         let merged = catch_panics("merge", || {
             tree.compact(strategy, oldest_visible).inspect_err(|error| {
                 met_damage = is_damage(error) && (!is_io(error) || !tables::are_readable(tree));
             })
         });
+        self.installing.store(false, Ordering::Relaxed);
         match merged {
             Err(_) if met_damage => {
                 let next = after_damage(plan, tree);
-                *self.0[index].lock().unwrap_or_else(PoisonError::into_inner) = next;
+                *self.plans[index].lock().unwrap_or_else(PoisonError::into_inner) = next;
                 let name = tree.tree_config().path.file_name().unwrap_or_default();
                 let name = name.to_string_lossy();
                 note(&EngineFault::damage(format!("a table of {name} cannot be merged")));

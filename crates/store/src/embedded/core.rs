@@ -45,6 +45,8 @@ pub(crate) struct Core {
     /// Writes that wait for the committer, and about how many bytes they have.
     pub(crate) waiting: AtomicUsize,
     pub(crate) waiting_bytes: AtomicUsize,
+    /// Durable batches that the announcer has yet to announce.
+    pub(crate) announcing: AtomicUsize,
     /// Sealed generations of memtables that wait to be flushed.
     pub(crate) sealed: AtomicUsize,
     /// No table has anything newer than this entry of the log.
@@ -73,6 +75,7 @@ impl Core {
             closed: AtomicBool::new(false),
             waiting: AtomicUsize::new(0),
             waiting_bytes: AtomicUsize::new(0),
+            announcing: AtomicUsize::new(0),
             sealed: AtomicUsize::new(0),
             sealed_up_to: AtomicU64::new(0),
             log_pins: LogPins::default(),

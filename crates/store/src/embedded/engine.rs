@@ -7,13 +7,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::ops::Bound;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use lsm_tree::config::{
     BloomConstructionPolicy, CompressionPolicy, FilterPolicy, FilterPolicyEntry,
 };
+use lsm_tree::file::TABLES_FOLDER;
 use lsm_tree::{
     AbstractTree, AnyTree, Cache, CompressionType, Config, DescriptorTable, Guard, InternalValue,
     SeqNo, SequenceNumberCounter,
@@ -23,8 +24,11 @@ use nexo_chat::store::Order;
 use super::batch::{Batch, Write};
 use super::compaction::Compaction;
 use super::doctor::KeyGap;
+use super::flushed_ids::FlushedIds;
 use super::keys::{KeyRange, Keyspace};
+use super::memtables::Memtables;
 use super::options::Options;
+use super::pace::{Pace, PacedTables};
 use super::poison::{EngineFault, is_out_of_resources};
 use super::quarantine::Quarantine;
 use super::tables::{self, TREE_FILE};
@@ -35,6 +39,8 @@ pub(crate) type Slice = lsm_tree::Slice;
 
 /// Sorted runs in level 0 that may wait for compaction; beyond it, nothing is flushed.
 const L0_RUNS_MAX: usize = 24;
+/// Runs in level 0 from which on compaction does not rest.
+const L0_RUNS_HURRY: usize = 6;
 /// The list of a tree's files has room for 255 runs. A tree that damage keeps from being compacted
 /// must stop before.
 const RUNS_MAX: usize = 240;
@@ -43,7 +49,9 @@ const BLOCKS_PASSED_MAX: usize = 64;
 
 pub(crate) struct Engine {
     trees: Vec<AnyTree>,
+    memtables: Memtables,
     unflushed_ids: UnflushedIds,
+    flushed_ids: FlushedIds,
     /// Assigns sequence numbers to batches and to the trees' own changes.
     numbers: SequenceNumberCounter,
     /// Batches with lower numbers are complete.
@@ -53,13 +61,15 @@ pub(crate) struct Engine {
     /// Bytes in the memtables since the last [`Engine::seal`].
     memtable_bytes: AtomicU64,
     compaction: Compaction,
+    flush_pace: Arc<Pace>,
     pub(crate) quarantine: Quarantine,
 }
 
 impl Engine {
     /// Creates the trees in a new folder.
     pub(crate) fn create(folder: &Path, options: &Options) -> Result<(), EngineFault> {
-        drop(open_trees(folder, options, &SequenceNumberCounter::default())?);
+        let compaction = Compaction::new(Keyspace::ALL.len());
+        drop(open_trees(folder, options, &SequenceNumberCounter::default(), &compaction)?);
         // Each tree has synced its own folder, but not its entry in this one.
         catch_panics("sync", || Ok(File::open(folder)?.sync_all()?))
     }
@@ -83,18 +93,22 @@ impl Engine {
             }
         }
         let numbers = SequenceNumberCounter::default();
-        let trees = open_trees(folder, options, &numbers)?;
+        let compaction = Compaction::new(Keyspace::ALL.len());
+        let trees = open_trees(folder, options, &numbers, &compaction)?;
         let newest = trees.iter().filter_map(AbstractTree::get_highest_persisted_seqno).max();
         let next = newest.unwrap_or(0) + 1;
         numbers.fetch_max(next);
         Ok(Self {
-            trees,
+            memtables: Memtables::of(&trees),
             unflushed_ids: UnflushedIds::default(),
+            flushed_ids: FlushedIds::of(&trees[Keyspace::MessageIds as usize]),
+            trees,
             numbers,
             visible: AtomicU64::new(next),
             scans: Mutex::default(),
             memtable_bytes: AtomicU64::new(0),
-            compaction: Compaction::new(Keyspace::ALL.len()),
+            compaction,
+            flush_pace: Arc::default(),
             quarantine: Quarantine::default(),
         })
     }
@@ -110,7 +124,11 @@ impl Engine {
             return Ok(Some(record));
         }
         let tree = self.tree(keyspace);
-        if let Ok(found) = catch_unwind(AssertUnwindSafe(|| tree.get(key, SeqNo::MAX)))
+        let find = || match keyspace {
+            Keyspace::MessageIds => self.flushed_ids.get(key),
+            _ => tree.get(key, SeqNo::MAX),
+        };
+        if let Ok(found) = catch_unwind(AssertUnwindSafe(find))
             && let Ok(found) = found
         {
             return Ok(found);
@@ -192,13 +210,20 @@ impl Engine {
     pub(crate) fn apply(&self, batch: Batch) {
         let number = self.numbers.next();
         let mut collected = 0;
-        for Write { keyspace, key, value } in batch.into_writes() {
-            collected += match (keyspace, value) {
-                (Keyspace::MessageIds, Some(value)) => self.unflushed_ids.insert(key, value),
-                (_, Some(value)) => self.tree(keyspace).insert(key, value, number).0,
-                (_, None) => self.tree(keyspace).remove(key, number).0,
+        let memtables = self.memtables.writer();
+        for write in batch.into_writes() {
+            collected += match write {
+                Write { keyspace: Keyspace::MessageIds, key, value: Some(value) } => {
+                    self.unflushed_ids.insert(key, value)
+                }
+                Write { keyspace: Keyspace::MessageIds, key, value: None } => {
+                    self.flushed_ids.use_memtable();
+                    self.tree(Keyspace::MessageIds).remove(key, number).0
+                }
+                write => memtables.write(write, number),
             };
         }
+        drop(memtables);
         self.memtable_bytes.fetch_add(collected, Ordering::Relaxed);
         self.visible.store(number + 1, Ordering::Release);
     }
@@ -219,9 +244,7 @@ impl Engine {
 
     /// Seals the memtables and starts new ones; the sealed ones wait for [`Engine::flush`].
     pub(crate) fn seal(&self) {
-        for tree in &self.trees {
-            tree.rotate_memtable();
-        }
+        self.memtables.seal(&self.trees);
         self.unflushed_ids.seal();
         self.memtable_bytes.store(0, Ordering::Relaxed);
     }
@@ -233,22 +256,22 @@ impl Engine {
                 "damage kept files from being merged until there were too many: salvage the folder",
             ));
         }
-        for tree in &self.trees {
-            if tree.sealed_memtable_count() > 0 {
-                let old = self.oldest_visible();
-                catch_panics("write out", || tree.flush(&tree.get_flush_lock(), old))?;
-            }
-        }
+        while self.memtables.flush_oldest(&self.trees, self.oldest_visible(), &self.flush_pace)? {}
         while let Some(ids) = self.unflushed_ids.oldest_sealed() {
+            let tree = self.tree(Keyspace::MessageIds);
+            let mut paced = PacedTables::begin(&self.flush_pace, &tables_folder(tree));
             catch_panics("write out ids", || {
-                let mut file = self.tree(Keyspace::MessageIds).ingestion()?;
-                for (id, record) in ids {
+                let mut file = tree.ingestion()?;
+                for (id, record) in ids.sorted() {
+                    paced.wrote(id.len() + record.len());
                     file.write(id, record)?;
                 }
                 file.finish()
             })?;
-            self.unflushed_ids.drop_oldest_sealed();
+            self.flushed_ids.refresh();
+            self.unflushed_ids.remove_oldest_sealed();
         }
+        self.hurry_if_behind();
         Ok(())
     }
 
@@ -263,7 +286,10 @@ impl Engine {
                     return Ok(());
                 }
                 let note = |fault: &EngineFault| self.quarantine.note(fault);
-                has_merged |= self.compaction.step(index, tree, self.oldest_visible(), note)?;
+                let step = self.compaction.step(index, tree, self.oldest_visible(), note);
+                self.flushed_ids.refresh();
+                has_merged |= step?;
+                self.hurry_if_behind();
             }
         }
         Ok(())
@@ -277,7 +303,30 @@ impl Engine {
                 tree.get_version_history_lock().maintenance(path, self.oldest_visible())
             })?;
         }
+        self.memtables.free_flushed();
         Ok(())
+    }
+
+    /// Whether a tree's lock is in use for long.
+    pub(crate) fn is_installing(&self) -> bool {
+        self.compaction.is_installing()
+    }
+
+    /// Sets whether anybody waits for flushes.
+    pub(crate) fn hurry_flush(&self, hurries: bool) {
+        self.flush_pace.set_hurries(hurries);
+    }
+
+    /// Ends all rests of background work: the store is being closed.
+    pub(crate) fn hurry(&self) {
+        self.hurry_flush(true);
+        self.compaction.hurry(true);
+    }
+
+    /// Compaction stops resting before flushes have to wait for it.
+    fn hurry_if_behind(&self) {
+        let runs = self.trees.iter().map(AbstractTree::l0_run_count).max();
+        self.compaction.hurry(runs.is_some_and(|runs| runs >= L0_RUNS_HURRY));
     }
 
     /// Raises the visible number, so that new scans see the files of the last flush and compaction.
@@ -311,12 +360,15 @@ impl Engine {
     pub(crate) fn opens(folder: &Path, keyspace: Keyspace, options: &Options) -> bool {
         let numbers = SequenceNumberCounter::default();
         let (cache, files) = caches(options);
-        open_tree(folder, keyspace, &numbers, &cache, &files).is_ok()
+        open_tree(folder, keyspace, &numbers, &cache, &files, &Compaction::new(0)).is_ok()
     }
 
     /// Puts a record with its own number into a tree, whatever its order.
     pub(crate) fn restore(&self, keyspace: Keyspace, record: InternalValue, first_number: SeqNo) {
         let number = record.key.seqno + first_number;
+        if keyspace == Keyspace::MessageIds {
+            self.flushed_ids.use_memtable();
+        }
         let tree = self.tree(keyspace);
         if record.is_tombstone() {
             tree.remove(record.key.user_key, number);
@@ -374,9 +426,11 @@ fn open_trees(
     folder: &Path,
     options: &Options,
     numbers: &SequenceNumberCounter,
+    compaction: &Compaction,
 ) -> Result<Vec<AnyTree>, EngineFault> {
     let (cache, files) = caches(options);
-    let open = |keyspace: &Keyspace| open_tree(folder, *keyspace, numbers, &cache, &files);
+    let open =
+        |keyspace: &Keyspace| open_tree(folder, *keyspace, numbers, &cache, &files, compaction);
     Keyspace::ALL.iter().map(open).collect()
 }
 
@@ -391,10 +445,13 @@ fn open_tree(
     numbers: &SequenceNumberCounter,
     cache: &Arc<Cache>,
     files: &Arc<DescriptorTable>,
+    compaction: &Compaction,
 ) -> Result<AnyTree, EngineFault> {
     // We decide which batches are visible, so each tree gets a counter that nothing reads.
     let visible = SequenceNumberCounter::default();
-    let config = Config::new(folder.join(keyspace.name()), numbers.clone(), visible)
+    let folder = folder.join(keyspace.name());
+    let config = Config::new(&folder, numbers.clone(), visible)
+        .with_compaction_filter_factory(Some(compaction.filters(folder.join(TABLES_FOLDER))))
         .use_cache(Arc::clone(cache))
         .use_descriptor_table(Some(Arc::clone(files)))
         .data_block_compression_policy(CompressionPolicy::new([
@@ -410,6 +467,11 @@ fn open_tree(
             FilterPolicyEntry::Bloom(BloomConstructionPolicy::BitsPerKey(10.0)),
         ]));
     catch_panics("open a keyspace", || config.open())
+}
+
+/// The folder of a tree's tables.
+pub(crate) fn tables_folder(tree: &AnyTree) -> PathBuf {
+    tree.tree_config().path.join(TABLES_FOLDER)
 }
 
 fn collect(

@@ -22,6 +22,7 @@ use nexo_chat::ids::Millis;
 use super::batch::Batch;
 use super::fail_points::{FailPoint, reach};
 use super::options::{FaultKind, Faults, LogClock, Options};
+use super::pace::Pace;
 use super::poison::{EngineFault, is_out_of_resources};
 use super::segment::{self, ENTRY_HEADER_BYTES, LogEntry, ScannedSegment, Segment};
 use crate::member_key::OwnSend;
@@ -31,14 +32,17 @@ use crate::member_key::OwnSend;
 const SEGMENT_BYTES_MAX: u64 = 16 << 20;
 const SEGMENT_BYTES_MIN: u64 = 1 << 20;
 
+/// Retired segments that are kept for reuse, about as many as one flush retires: a new one costs the
+/// disk its whole length in zeros, an old one only its header.
+const SPARES_MAX: usize = 4;
+
 /// How long no segment is created after the disk was full.
 const NO_ROOM_PAUSE: Duration = Duration::from_millis(200);
 
 /// The log, open at its end.
 pub(crate) struct Log {
     current: Segment,
-    /// Preallocated segments.
-    ready: Receiver<io::Result<Segment>>,
+    ready: ReadySegments,
     /// The number of the newest entry; zero before the first.
     newest: u64,
     /// The newest durable entry.
@@ -55,10 +59,10 @@ impl Log {
     /// an entry that a crash tore. Everything that was replayed is durable then.
     pub(crate) fn open(
         after: Replayed,
-        ready: Receiver<io::Result<Segment>>,
+        ready: ReadySegments,
         options: &Options,
     ) -> Result<Self, EngineFault> {
-        let current = next_segment(&ready)?;
+        let current = ready.next()?;
         let (clock, faults) = (options.clock.clone(), options.faults.clone());
         let (synced, covered, entry) = (after.durable, 0, Vec::new());
         let mut log =
@@ -136,15 +140,30 @@ impl Log {
         if self.synced < self.newest {
             self.sync()?;
         }
-        self.current = next_segment(&self.ready)?;
+        self.current = self.ready.next()?;
         Ok(self.current.number)
     }
 }
 
-fn next_segment(ready: &Receiver<io::Result<Segment>>) -> Result<Segment, EngineFault> {
-    match ready.recv() {
-        Ok(made) => made.map_err(|error| log_fault(&error)),
-        Err(_) => Err(EngineFault::new("nobody makes segments for the log")),
+/// Preallocated segments.
+pub(crate) struct ReadySegments {
+    made: Receiver<io::Result<Segment>>,
+    pace: Arc<Pace>,
+}
+
+impl ReadySegments {
+    /// Returns the next segment. If it has to wait for it, the segment is made without rests.
+    fn next(&self) -> Result<Segment, EngineFault> {
+        let made = self.made.try_recv().or_else(|_| {
+            self.pace.set_hurries(true);
+            let made = self.made.recv();
+            self.pace.set_hurries(false);
+            made
+        });
+        match made {
+            Ok(made) => made.map_err(|error| log_fault(&error)),
+            Err(_) => Err(EngineFault::new("nobody makes segments for the log")),
+        }
     }
 }
 
@@ -260,14 +279,14 @@ pub(crate) fn is_begun(folder: &Path) -> io::Result<bool> {
 pub(crate) struct RetiredSegments(Arc<Mutex<Vec<PathBuf>>>);
 
 impl RetiredSegments {
-    /// Removes all segments before this one, except one that is kept for reuse.
+    /// Removes all segments before this one, except some that are kept for reuse.
     pub(crate) fn retire(&self, folder: &Path, before: u64) -> io::Result<()> {
         for (number, path) in segment::list(folder)? {
             if number >= before {
                 break;
             }
             let mut spares = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            if spares.is_empty() {
+            if spares.len() < SPARES_MAX {
                 // It gets another extension, since a segment that is being reused may have its old
                 // name.
                 let spare = path.with_extension(SPARE);
@@ -291,12 +310,14 @@ pub(crate) fn preallocate(
     folder: PathBuf,
     first: u64,
     retired: RetiredSegments,
-) -> (impl FnOnce() + Send, Receiver<io::Result<Segment>>) {
-    let (sender, ready): (SyncSender<io::Result<Segment>>, _) = sync_channel(0);
+) -> (impl FnOnce() + Send, ReadySegments) {
+    let (sender, made): (SyncSender<io::Result<Segment>>, _) = sync_channel(0);
+    let pace = Arc::new(Pace::default());
+    let ready = ReadySegments { made, pace: Arc::clone(&pace) };
     let work = move || {
         let (mut number, mut length) = (first, SEGMENT_BYTES_MIN);
         loop {
-            let made = Segment::create(&folder, number, length, retired.take());
+            let made = Segment::create(&folder, number, length, retired.take(), &pace);
             let has_no_room = made.as_ref().err().is_some_and(is_out_of_resources);
             if sender.send(made).is_err() {
                 return;

@@ -13,7 +13,7 @@ use super::log::RetiredSegments;
 use super::poison::EngineFault;
 
 /// The niceness of these threads.
-const NICENESS: i32 = 10;
+const NICENESS: i32 = 19;
 /// How long the flusher waits for compaction to catch up; many files are slow to read, but not
 /// wrong.
 const BACKLOG_WAIT_MAX: Duration = Duration::from_secs(30);
@@ -62,7 +62,8 @@ pub(crate) fn run_flusher(
             core.mark_dirty(&fault);
             return;
         }
-        core.sealed.fetch_sub(1, Ordering::SeqCst);
+        let waiting = core.sealed.fetch_sub(1, Ordering::SeqCst) - 1;
+        core.engine.hurry_flush(waiting > 1 || is_stopping(core));
         request_compaction(merge);
     }
 }

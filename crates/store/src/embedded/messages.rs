@@ -9,7 +9,7 @@ use nexo_chat::ids::{ConversationId, MessageId, Seq, UserId};
 use nexo_chat::model::{Change, Draft, Message};
 use nexo_chat::policy::send::Permit;
 use nexo_chat::store::{
-    Actor, Appended, Limit, MayRecall, MessagePage, MessageStore, Order, StoreFuture,
+    Actor, Appended, Limit, MayRecall, MessagePage, MessageStore, Order, PageRequest, StoreFuture,
 };
 
 use super::core::Core;
@@ -56,6 +56,15 @@ impl MessageStore for Embedded {
         let conversation = conversation.clone();
         self.read_blocking(move |core| {
             message_page::read(core, &conversation, &range, limit, order)
+        })
+    }
+
+    fn message_pages(&self, requests: Vec<PageRequest>) -> StoreFuture<'_, Vec<MessagePage>> {
+        self.read_blocking(move |core| {
+            let read = |it: PageRequest| {
+                message_page::read(core, &it.conversation, &it.range, it.limit, Order::Ascending)
+            };
+            requests.into_iter().map(read).collect()
         })
     }
 

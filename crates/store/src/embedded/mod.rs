@@ -9,7 +9,8 @@
 //! - `options`, `folder`, `witness`, `disk`: the data folder and its lock, free space
 //! - `keys`, `record`: every byte on disk
 //! - `batch`, `segment`, `log`: the commit log and its recovery
-//! - `engine`, `tree_files`: the only files that know the LSM trees; `unflushed_ids`: message ids in no file yet
+//! - `engine`, `tree_files`: the LSM trees; `memtables`: what is not in their files yet;
+//!   `unflushed_ids`, `flushed_ids`: how message ids are found
 //! - `poison`: what stops the store; `quarantine`: damage that does not; `tables`, `compaction`: the
 //!   trees' files, also when some cannot be read; `fail_points`: steps at which tests kill the process
 //! - `sharded_map`, `record_cache`, `heads`, `members`, `recent_messages`: what is cached in memory
@@ -19,7 +20,8 @@
 //!   that add to it
 //! - `committer`, `announcer`: the two threads that commit and answer; `sweep`: cursors that are
 //!   written behind
-//! - `maintenance`: the two threads that flush and compact the trees
+//! - `maintenance`: the two threads that flush and compact the trees; `pace`, `compaction_pace`: in
+//!   small steps, with rests
 //! - `item_records`, `export`, `import`: copying everything out of or into a folder
 //! - `doctor`: examines a folder and salvages what is readable
 //! - `log_pins`, `tree_files`, `snapshot`, `restore`: what a backup copies from an open store, and puts back
@@ -32,6 +34,7 @@ mod batch;
 mod change_group;
 mod committer;
 mod compaction;
+mod compaction_pace;
 mod conversations;
 mod core;
 mod disk;
@@ -39,6 +42,7 @@ pub mod doctor;
 mod engine;
 mod export;
 pub mod fail_points;
+mod flushed_ids;
 mod folded_ids;
 mod folder;
 mod groups;
@@ -52,10 +56,12 @@ mod logins;
 mod lost_ranges;
 mod maintenance;
 mod members;
+mod memtables;
 mod message_page;
 mod messages;
 mod open;
 mod options;
+mod pace;
 mod pending;
 mod poison;
 mod quarantine;
@@ -201,6 +207,7 @@ impl Embedded {
     /// Blocks while the queue is full, until the committer takes its next batch.
     fn request_close(&self) -> Option<oneshot::Receiver<()>> {
         self.core.closing.store(true, Ordering::Relaxed);
+        self.core.engine.hurry();
         let (sender, receiver) = oneshot::channel::<()>();
         // The receiver wakes when the sender is dropped.
         let completion = Box::new(move || drop(sender));

@@ -20,11 +20,13 @@ use std::io;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use memchr::memmem;
 use nexo_chat::ids::Millis;
 
 use super::fail_points::{self, FailPoint, SyncPoint, reach};
+use super::pace::{Pace, begin_writing};
 use super::snapshot::LogEntryAt;
 
 const MAGIC: [u8; 8] = *b"nexo lg3";
@@ -76,9 +78,10 @@ impl Segment {
         number: u64,
         length: u64,
         old: Option<PathBuf>,
+        pace: &Pace,
     ) -> io::Result<Self> {
         let draft = folder.join("next");
-        Self::create_as(&draft, folder, number, length, old).inspect_err(|_| {
+        Self::create_as(&draft, folder, number, length, old, pace).inspect_err(|_| {
             if let Err(error) = fs::remove_file(&draft) {
                 tracing::debug!(target: "nexo::store", %error, "no draft of a segment is left");
             }
@@ -91,6 +94,7 @@ impl Segment {
         number: u64,
         length: u64,
         old: Option<PathBuf>,
+        pace: &Pace,
     ) -> io::Result<Self> {
         let path = path(folder, number);
         let file = match old {
@@ -101,7 +105,7 @@ impl Segment {
             old => {
                 old.map_or(Ok(()), fs::remove_file)?;
                 let file = File::create(draft)?;
-                write_zeros(&file, length)?;
+                write_zeros(&file, length, pace)?;
                 reach(FailPoint::SegmentZeroed);
                 file
             }
@@ -291,13 +295,17 @@ fn checksum(secret: &Secret, head: &[u8], payload: &[u8]) -> [u8; 8] {
     checksum
 }
 
-fn write_zeros(file: &File, length: u64) -> io::Result<()> {
+/// Writes zeros in small steps, so that a sync of the current segment never waits for many of them.
+fn write_zeros(file: &File, length: u64, pace: &Pace) -> io::Result<()> {
     static ZEROS: [u8; 1 << 16] = [0; 1 << 16];
-    let mut at = 0;
+    let (mut at, mut begun) = (0, 0);
     while at < length {
+        let since = Instant::now();
         let count = usize::try_from(length - at).unwrap_or(usize::MAX).min(ZEROS.len());
         file.write_all_at(&ZEROS[..count], at)?;
         at += count as u64;
+        begin_writing(file, &mut begun)?;
+        pace.rest(since);
     }
     Ok(())
 }

@@ -123,6 +123,12 @@ async fn attempt(
         return Err(fault);
     }
     transaction.commit().await?;
+    for (Prepared { draft, .. }, outcome) in drafts.iter().zip(&done.outcomes) {
+        if let (Appended::Stored(message), None) = (outcome, draft.conversation.group()) {
+            let member_key = (draft.sender.clone(), draft.conversation.clone());
+            core.delivered.sent(&member_key, message.seq, draft.marks_read);
+        }
+    }
     Ok(done)
 }
 

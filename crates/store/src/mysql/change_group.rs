@@ -24,6 +24,7 @@ use crate::group_events::group_events;
 /// A change of a group in the queue of a committer.
 pub(crate) struct GroupChangeRequest {
     pub(crate) id: GroupId,
+    pub(crate) conversation: ConversationId,
     pub(crate) asker: Actor,
     pub(crate) about: GroupFactsQuery,
     pub(crate) decide: DecideGroup,
@@ -51,7 +52,7 @@ async fn attempt(
     core: &Core,
     it: &GroupChangeRequest,
 ) -> Result<Result<GroupOutcome, Reason>, SqlFault> {
-    let GroupChangeRequest { id, asker, about, decide } = it;
+    let GroupChangeRequest { id, asker, about, decide, .. } = it;
     let mut transaction = core.begin().await?;
     let facts = facts(&mut transaction, id, asker, about).await?;
     let decision = match decide(&facts) {

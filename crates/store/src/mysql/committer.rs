@@ -1,24 +1,28 @@
-//! A committer: takes the writes that wait in its queue, in order, and stores them.
+//! The committer: takes the writes that wait and stores them, several transactions at once.
 //!
-//! A conversation always has the same committer, so its writes are done in the order in which they
-//! were queued. Several committers work at once, each in its own transaction.
+//! A transaction costs almost the same with one message as with many. So one is not begun right after
+//! the last, but a moment later, with what came meanwhile; and beside those that run only if enough
+//! waits for it, or if they take long.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Instant;
+use std::time::Duration;
 
 use nexo_chat::Reason;
 use nexo_chat::ids::ConversationId;
 use nexo_chat::model::Message;
 use nexo_chat::store::{Appended, GroupOutcome, StoreError};
 use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep_until};
 
 use super::append::{self, AppendOutcome};
+use super::append_batch::{AppendBatch, AppendWaiter};
 use super::change_group::{self, GroupChangeRequest};
 use super::core::Core;
 use super::fault::SqlFault;
 use super::recall::{self, RecallRequest};
+use super::write_queue::{Work, WriteQueue};
 use crate::prepared::Prepared;
 
 /// Sends the result to the caller that waits for it.
@@ -31,147 +35,152 @@ pub(crate) enum WriteRequest {
     ChangeGroup(GroupChangeRequest, ResultSender<Result<GroupOutcome, Reason>>),
     Recall(RecallRequest, ResultSender<Result<Arc<Message>, Reason>>),
     /// Dropped when everything before it is done.
-    Barrier(oneshot::Sender<()>),
+    Barrier(Arc<oneshot::Sender<()>>),
     /// Ends the committer: everything before it is done, nothing after.
     Close(oneshot::Sender<()>),
 }
 
-/// A caller that waits for messages to be stored.
-enum AppendWaiter {
-    One(ResultSender<Appended>),
-    Run(usize, ResultSender<Vec<Appended>>),
-}
-
-impl AppendWaiter {
-    /// Takes the caller's outcomes from the front of `outcomes`. The caller may have dropped the
-    /// future.
-    fn answer(self, outcomes: &mut impl Iterator<Item = Appended>) {
+impl WriteRequest {
+    /// The conversation that is written, if it is one.
+    pub(crate) fn conversation(&self) -> Option<&ConversationId> {
         match self {
-            Self::One(answer) => {
-                if let Some(outcome) = outcomes.next() {
-                    drop(answer.send(Ok(outcome)));
-                }
-            }
-            Self::Run(count, answer) => drop(answer.send(Ok(outcomes.take(count).collect()))),
-        }
-    }
-
-    fn fail(self, error: &str) {
-        let error = StoreError::Unavailable(error.into());
-        match self {
-            Self::One(answer) => drop(answer.send(Err(error))),
-            Self::Run(_, answer) => drop(answer.send(Err(error))),
+            Self::Append(prepared, _) => Some(&prepared.draft.conversation),
+            Self::AppendRun(run, _) => run.first().map(|first| &first.draft.conversation),
+            Self::ChangeGroup(request, _) => Some(&request.conversation),
+            Self::Recall(request, _) => Some(&request.conversation),
+            Self::Barrier(_) | Self::Close(_) => None,
         }
     }
 }
 
-/// Messages that are stored together, and their callers in the same order.
-#[derive(Default)]
-struct AppendBatch {
-    drafts: Vec<Prepared>,
-    waiters: Vec<AppendWaiter>,
-    bytes: usize,
-}
-
-impl AppendBatch {
-    /// Adds a request for an append; returns any other request.
-    fn add(&mut self, work: WriteRequest) -> Option<WriteRequest> {
-        match work {
-            WriteRequest::Append(prepared, answer) => {
-                self.bytes += prepared.bytes();
-                self.drafts.push(*prepared);
-                self.waiters.push(AppendWaiter::One(answer));
-            }
-            WriteRequest::AppendRun(run, answer) => {
-                self.bytes += run.iter().map(Prepared::bytes).sum::<usize>();
-                self.waiters.push(AppendWaiter::Run(run.len(), answer));
-                self.drafts.extend(run);
-            }
-            other => return Some(other),
-        }
-        None
-    }
-
-    /// Splits it into one batch for each conversation.
-    fn split_by_conversation(self) -> impl Iterator<Item = Self> {
-        let mut apart: BTreeMap<ConversationId, Self> = BTreeMap::new();
-        let mut drafts = self.drafts.into_iter();
-        for waiter in self.waiters {
-            let count = if let AppendWaiter::Run(count, _) = &waiter { *count } else { 1 };
-            let mut theirs = drafts.by_ref().take(count).peekable();
-            let Some(first) = theirs.peek() else { continue };
-            let part = apart.entry(first.draft.conversation.clone()).or_default();
-            part.drafts.extend(theirs);
-            part.waiters.push(waiter);
-        }
-        apart.into_values()
-    }
-}
-
-/// Messages in a transaction, and their bytes: a statement has to fit into a packet.
-const BATCH_MAX: usize = 256;
-const BATCH_BYTES_MAX: usize = 2 << 20;
+/// How long after the beginning of a transaction the next one is begun, unless enough waits. The
+/// first message after a pause does not wait.
+const PACE: Duration = Duration::from_millis(2);
+/// Enough for a transaction of its own: another is begun for every so many requests that wait.
+const ENOUGH: usize = 64;
+/// A transaction that takes longer holds up no other.
+const SLOW: Duration = Duration::from_millis(10);
+/// Requests taken from the channel at a time.
+const RECEIVE_MAX: usize = 1024;
 
 pub(crate) struct Committer {
-    pub(crate) core: Arc<Core>,
-    pub(crate) queue: mpsc::Receiver<WriteRequest>,
-    pub(crate) waiting_bytes: Arc<AtomicUsize>,
+    shared: Shared,
+    transactions_max: usize,
+    waiting_bytes: Arc<AtomicUsize>,
+    queue: WriteQueue,
+    /// Transactions that run; each returns its conversations.
+    running: JoinSet<Vec<ConversationId>>,
+    /// When the last of them was begun.
+    begun_at: Option<Instant>,
+    /// Dropped when everything is done.
+    closing: Option<oneshot::Sender<()>>,
 }
 
 impl Committer {
+    pub(crate) fn new(
+        core: Arc<Core>,
+        transactions_max: usize,
+        waiting_bytes: Arc<AtomicUsize>,
+    ) -> Self {
+        Self {
+            shared: Shared { core },
+            transactions_max,
+            waiting_bytes,
+            queue: WriteQueue::default(),
+            running: JoinSet::new(),
+            begun_at: None,
+            closing: None,
+        }
+    }
+
     /// Runs until it is closed or the store is dropped.
-    pub(crate) async fn run(mut self) {
-        let mut put_back = None;
+    pub(crate) async fn run(mut self, mut requests: mpsc::Receiver<WriteRequest>) {
+        let mut received = Vec::with_capacity(RECEIVE_MAX);
+        let mut is_open = true;
         loop {
-            let next = match put_back.take() {
-                Some(work) => Some(work),
-                None => self.queue.recv().await,
-            };
-            match next {
-                Some(work @ (WriteRequest::Append(..) | WriteRequest::AppendRun(..))) => {
-                    let batch = self.next_batch(work, &mut put_back);
-                    let began = Instant::now();
-                    self.store(batch).await;
-                    self.core.meters.commit_seconds.record(began.elapsed());
-                    // Callers that were just answered may send more, which then goes into one
-                    // batch.
-                    tokio::task::yield_now().await;
+            let begin_at = self.begin_due();
+            if self.queue.is_idle() && (!is_open || self.closing.is_some()) {
+                return;
+            }
+            tokio::select! {
+                count = requests.recv_many(&mut received, RECEIVE_MAX), if is_open => {
+                    is_open = count > 0;
+                    received.drain(..).for_each(|request| self.receive(request));
                 }
-                // The caller may have dropped the future: that undoes nothing.
-                Some(WriteRequest::ChangeGroup(transaction, answer)) => {
-                    drop(answer.send(change_group::change(&self.core, transaction).await));
-                }
-                Some(WriteRequest::Recall(transaction, answer)) => {
-                    drop(answer.send(recall::recall(&self.core, transaction).await));
-                }
-                Some(WriteRequest::Barrier(answer)) => drop(answer), // the caller waits for the drop
-                Some(WriteRequest::Close(answer)) => {
-                    drop(answer); // the caller waits for the drop
-                    return;
-                }
-                None => return,
+                Some(done) = self.running.join_next() => match done {
+                    Ok(conversations) => self.queue.release(conversations),
+                    // A bug: what its callers were promised is unknown, so the store stops.
+                    Err(error) => {
+                        tracing::error!(target: "nexo::store", %error, "a transaction failed");
+                        return;
+                    }
+                },
+                () = sleep_until(begin_at.unwrap_or_else(Instant::now)), if begin_at.is_some() => {}
+                else => return,
             }
         }
     }
 
-    /// Takes waiting appends up to a limit, or up to another request, which goes into `put_back`.
-    fn next_batch(
-        &mut self,
-        first: WriteRequest,
-        put_back: &mut Option<WriteRequest>,
-    ) -> AppendBatch {
-        let mut batch = AppendBatch::default();
-        let mut next = Some(first);
-        while let Some(work) = next {
-            *put_back = batch.add(work);
-            if put_back.is_some() {
-                break;
+    fn receive(&mut self, request: WriteRequest) {
+        match request {
+            WriteRequest::Barrier(reached) => {
+                self.queue.push_everywhere(|| WriteRequest::Barrier(Arc::clone(&reached)));
             }
-            let has_room = batch.drafts.len() < BATCH_MAX && batch.bytes < BATCH_BYTES_MAX;
-            next = has_room.then(|| self.queue.try_recv().ok()).flatten();
+            WriteRequest::Close(answer) => self.closing = Some(answer),
+            request if self.closing.is_some() => drop(request), // its caller sees that it is closed
+            request => self.queue.push(request),
         }
-        self.waiting_bytes.fetch_sub(batch.bytes, Ordering::Relaxed);
-        batch
+    }
+
+    /// Begins the transactions that are due. Returns when the next one is, if that is only a matter
+    /// of time.
+    fn begin_due(&mut self) -> Option<Instant> {
+        while self.queue.is_ready() && self.running.len() < self.transactions_max {
+            let is_enough = self.queue.waiting() >= ENOUGH * self.running.len().max(1);
+            if !is_enough && let Some(begun_at) = self.begun_at {
+                let pause = if self.running.is_empty() { PACE } else { SLOW };
+                if Instant::now() < begun_at + pause {
+                    return Some(begun_at + pause);
+                }
+            }
+            let (work, conversations) = self.queue.take()?;
+            self.begun_at = Some(Instant::now());
+            if let Work::Append(batch) = &work {
+                self.waiting_bytes.fetch_sub(batch.bytes, Ordering::Relaxed);
+            }
+            let shared = self.shared.clone();
+            self.running.spawn(async move {
+                shared.write(work).await;
+                conversations
+            });
+        }
+        None
+    }
+}
+
+/// What the transactions share.
+#[derive(Clone)]
+struct Shared {
+    core: Arc<Core>,
+}
+
+impl Shared {
+    /// Does the work and answers its callers, who may have dropped their futures: that undoes nothing.
+    async fn write(&self, work: Work) {
+        match work {
+            Work::Append(batch) => {
+                let began = Instant::now();
+                self.store(batch).await;
+                self.core.meters.commit_seconds.record(began.elapsed());
+            }
+            Work::Other(WriteRequest::ChangeGroup(request, answer)) => {
+                drop(answer.send(change_group::change(&self.core, request).await));
+            }
+            Work::Other(WriteRequest::Recall(request, answer)) => {
+                drop(answer.send(recall::recall(&self.core, request).await));
+            }
+            Work::Other(_) => {} // appends are batched, and the rest is for the committer
+        }
     }
 
     /// Stores a batch. If one of its conversations cannot be stored, stores each on its own.

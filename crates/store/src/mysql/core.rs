@@ -11,6 +11,7 @@ use nexo_chat::ids::{ConversationId, MessageId, UserId};
 use nexo_chat::model::Message;
 use nexo_chat::store::{CommitListener, StoreError};
 
+use super::delivered::DeliveredCursors;
 use super::pool::Pool;
 use super::transaction::TransactionIds;
 use crate::meters::Meters;
@@ -42,16 +43,17 @@ pub(crate) struct Core {
     pub(crate) recent_messages: RecentCache<MessageId, Arc<Message>>,
     /// Users that have an account; accounts are never deleted.
     pub(crate) known_users: RecentCache<UserId, ()>,
+    pub(crate) delivered: DeliveredCursors,
 }
 
-/// A bounded cache of values that never change. When it is full, the older half is dropped.
+/// A bounded cache. When it is full, the older half is dropped.
 pub(crate) struct RecentCache<K, V> {
     halves: Mutex<[HashMap<K, V>; 2]>,
     max: usize,
 }
 
 impl<K: Eq + Hash, V: Clone> RecentCache<K, V> {
-    fn new(max: usize) -> Self {
+    pub(crate) fn new(max: usize) -> Self {
         Self { halves: Mutex::new([HashMap::new(), HashMap::new()]), max }
     }
 
@@ -66,6 +68,12 @@ impl<K: Eq + Hash, V: Clone> RecentCache<K, V> {
             halves[1] = std::mem::take(&mut halves[0]);
         }
         halves[0].insert(key, value);
+    }
+
+    /// Changes a value in place, if it is there.
+    pub(crate) fn update<R>(&self, key: &K, change: impl FnOnce(&mut V) -> R) -> Option<R> {
+        let mut halves = self.halves.lock().unwrap_or_else(PoisonError::into_inner);
+        halves.iter_mut().find_map(|half| half.get_mut(key)).map(change)
     }
 }
 
@@ -83,6 +91,7 @@ impl Core {
             recent_ids: RecentCache::new(RECENT_IDS_MAX),
             recent_messages: RecentCache::new(RECENT_MESSAGES_MAX),
             known_users: RecentCache::new(KNOWN_USERS_MAX),
+            delivered: DeliveredCursors::new(),
         }
     }
 
@@ -102,6 +111,7 @@ impl Core {
 
     /// Caches a message unless it is large.
     pub(crate) fn remember_message(&self, message: &Arc<Message>) {
+        self.delivered.note_stored(&message.conversation, message.seq);
         if message.weight() <= RECENT_MESSAGE_BYTES_MAX {
             self.recent_messages.insert(message.id, Arc::clone(message));
         }

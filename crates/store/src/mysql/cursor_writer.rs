@@ -1,14 +1,18 @@
-//! The cursor writer: one task that moves the cursors of all waiting requests in one transaction.
+//! The cursor writer: one task that moves the cursors of all waiting requests in one transaction, and
+//! writes those that were moved in memory.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use nexo_chat::ids::{ConversationId, Millis, Seq, UserId};
-use nexo_chat::model::{CursorKind, WindowEnd};
+use nexo_chat::model::{CursorKind, Window, WindowEnd};
+use nexo_chat::progress::Progress;
 use nexo_chat::store::{CursorMove, StoreError};
 use tokio::sync::{mpsc, oneshot};
+use tokio::time::{Instant, timeout_at};
 
 use super::core::Core;
+use super::delivered::WRITE_AFTER;
 use super::fault::SqlFault;
 use super::fields::Fields;
 use super::members;
@@ -28,6 +32,8 @@ pub(crate) enum CursorRequest {
         at: Millis,
         answer: oneshot::Sender<Result<(), StoreError>>,
     },
+    /// A delivered cursor moved in memory, and is to be written.
+    DeliveredMoved,
     /// Ends the task: everything before it is done.
     Close(oneshot::Sender<()>),
 }
@@ -35,7 +41,16 @@ pub(crate) enum CursorRequest {
 /// Runs until it is closed or the store is dropped.
 pub(crate) async fn run(core: Arc<Core>, mut queue: mpsc::Receiver<CursorRequest>) {
     let mut waiting = Vec::with_capacity(LIST_MAX);
-    while queue.recv_many(&mut waiting, LIST_MAX).await > 0 {
+    let mut write_at = None;
+    loop {
+        let received = queue.recv_many(&mut waiting, LIST_MAX);
+        let is_open = match write_at {
+            Some(at) => timeout_at(at, received).await.map_or(true, |count| count > 0),
+            None => received.await > 0,
+        };
+        if !is_open {
+            return;
+        }
         let (mut requests, mut seen, mut closing) = (Vec::new(), BTreeMap::new(), None);
         let mut seen_answers = Vec::new();
         for request in waiting.drain(..) {
@@ -48,8 +63,15 @@ pub(crate) async fn run(core: Arc<Core>, mut queue: mpsc::Receiver<CursorRequest
                     let newest = seen.entry(user).or_insert(at);
                     *newest = at.max(*newest);
                 }
+                CursorRequest::DeliveredMoved => {}
                 CursorRequest::Close(answer) => closing = Some(answer),
             }
+        }
+        // Whoever was seen has disconnected, and may come back through another node.
+        let is_due = !seen.is_empty() || write_at.is_some_and(|at| at <= Instant::now());
+        if is_due || closing.is_some() {
+            write_at = None;
+            core.delivered.write(&core).await;
         }
         if !seen.is_empty() {
             let noted = write_last_seen(&core, &seen).await.map_err(|fault| fault.to_string());
@@ -59,6 +81,9 @@ pub(crate) async fn run(core: Arc<Core>, mut queue: mpsc::Receiver<CursorRequest
             }
         }
         advance(&core, requests).await;
+        if write_at.is_none() && core.delivered.has_unsaved() {
+            write_at = Some(Instant::now() + WRITE_AFTER);
+        }
         if let Some(answer) = closing {
             drop(answer); // the caller waits for the drop
             return;
@@ -105,6 +130,9 @@ async fn try_advance(
     let member_keys: BTreeSet<MemberKey> =
         requests.iter().map(|(member_key, ..)| member_key.clone()).collect();
     let mut found = members::lock(&mut transaction, &member_keys).await?;
+    for (member_key, (_, progress)) in &mut found {
+        core.delivered.add_to(member_key, progress);
+    }
     let heads = heads(&mut transaction, &member_keys).await?;
     let mut moved_keys = BTreeSet::new();
     let mut done = Vec::with_capacity(requests.len());
@@ -124,8 +152,15 @@ async fn try_advance(
         }
         done.push(Some(CursorMove { before, after: progress.cursors }));
     }
+    let remember = |found: &BTreeMap<MemberKey, (Window, Progress)>| {
+        for (member_key, (_, progress)) in found {
+            let head = heads.get(&member_key.1).map_or(Seq::ZERO, |(head, _)| *head);
+            core.delivered.remember(member_key, *progress, head);
+        }
+    };
     if moved_keys.is_empty() {
         transaction.roll_back().await?;
+        remember(&found);
         return Ok(done);
     }
     let changed = found.iter().filter(|(member_key, _)| moved_keys.contains(member_key));
@@ -135,6 +170,7 @@ async fn try_advance(
     )
     .await?;
     transaction.commit().await?;
+    remember(&found);
     Ok(done)
 }
 

@@ -33,8 +33,9 @@ impl GroupStore for MySql {
         about: GroupFactsQuery,
         decide: DecideGroup,
     ) -> StoreFuture<'static, Result<GroupOutcome, Reason>> {
-        let request = GroupChangeRequest { id: id.clone(), asker, about, decide };
-        self.submit(&id.conversation(), 0, |answer| WriteRequest::ChangeGroup(request, answer))
+        let (id, conversation) = (id.clone(), id.conversation());
+        let request = GroupChangeRequest { id, conversation, asker, about, decide };
+        self.submit(0, |answer| WriteRequest::ChangeGroup(request, answer))
     }
 
     fn group(&self, id: &GroupId) -> StoreFuture<'_, Option<Arc<Group>>> {

@@ -3,14 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use mysql_async::Row;
-use nexo_chat::ids::{ConversationId, UserId};
-use nexo_chat::model::{Settings, Window, WindowEnd};
+use nexo_chat::ids::{ConversationId, Seq, UserId};
+use nexo_chat::model::{Cursors, Settings, Window, WindowEnd};
 use nexo_chat::progress::Progress;
 
 use super::fault::SqlFault;
 use super::fields::Fields;
+use super::pool::PooledConnection;
 use super::row::{self, SETTINGS};
-use super::sql::values;
+use super::sql::{insert_rows, values};
 use super::transaction::Transaction;
 use crate::member_key::{MemberKey, OwnSend};
 
@@ -70,6 +71,31 @@ pub(crate) async fn save(
          quiet_seq = GREATEST(quiet_seq, VALUES(quiet_seq))",
     );
     transaction.write(&sql, rows).await
+}
+
+/// Raises delivered cursors as [`Progress::acknowledged`] does, without reading them first. The
+/// members are there: members of private conversations are never deleted.
+pub(crate) async fn raise_delivered(
+    connection: &mut PooledConnection,
+    moves: &[(MemberKey, Seq)],
+) -> Result<(), SqlFault> {
+    let raised = |seq: Seq| {
+        let cursors = Cursors { delivered: seq, read: Seq::ZERO };
+        Progress { cursors, ..Progress::default() }
+    };
+    let rows = moves
+        .iter()
+        .map(|((user, at), seq)| row::member_values(user, at, Window::ALL, raised(*seq)))
+        .collect();
+    let to = "GREATEST(delivered_seq, VALUES(delivered_seq))";
+    let sql = format!(
+        "INSERT INTO members ({MEMBER}) VALUES {{}} ON DUPLICATE KEY UPDATE \
+         delivered_seq = IF({to} + 1 >= own_first, GREATEST({to}, own_last), {to})",
+    );
+    for (sql, params) in insert_rows(&sql, rows) {
+        connection.run(sql, params).await?;
+    }
+    Ok(())
 }
 
 /// Makes both users of a private conversation its members.

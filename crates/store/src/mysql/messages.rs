@@ -30,11 +30,8 @@ const PAGE: usize = 64;
 
 impl MessageStore for MySql {
     fn append(&self, _permit: Permit, draft: Draft) -> StoreFuture<'static, Appended> {
-        let conversation = draft.conversation.clone();
         let prepared = Box::new(Prepared::new(draft));
-        self.submit(&conversation, prepared.bytes(), |answer| {
-            WriteRequest::Append(prepared, answer)
-        })
+        self.submit(prepared.bytes(), |answer| WriteRequest::Append(prepared, answer))
     }
 
     fn append_run(
@@ -42,11 +39,12 @@ impl MessageStore for MySql {
         _permit: Permit,
         drafts: Vec<Draft>,
     ) -> StoreFuture<'static, Vec<Appended>> {
-        let Some(first) = drafts.first() else { return Box::pin(ready(Ok(Vec::new()))) };
-        let conversation = first.conversation.clone();
+        if drafts.is_empty() {
+            return Box::pin(ready(Ok(Vec::new())));
+        }
         let run: Vec<Prepared> = drafts.into_iter().map(Prepared::new).collect();
         let bytes = run.iter().map(Prepared::bytes).sum();
-        self.submit(&conversation, bytes, |answer| WriteRequest::AppendRun(run, answer))
+        self.submit(bytes, |answer| WriteRequest::AppendRun(run, answer))
     }
 
     fn message(&self, id: MessageId) -> StoreFuture<'_, Option<Arc<Message>>> {
@@ -98,8 +96,8 @@ impl MessageStore for MySql {
             }
             let Some(message) = message else { return Ok(Err(Reason::MessageNotFound)) };
             let conversation = message.conversation.clone();
-            let request = RecallRequest { id, conversation: conversation.clone(), asker, may };
-            self.submit(&conversation, 0, |answer| WriteRequest::Recall(request, answer)).await
+            let request = RecallRequest { id, conversation, asker, may };
+            self.submit(0, |answer| WriteRequest::Recall(request, answer)).await
         })
     }
 

@@ -7,21 +7,23 @@
 //! - `fault`, `pool`, `sql`, `fields`, `row`, `group_rows`: errors, connections, statements, rows
 //! - `transaction`: a transaction whose outcome can be found out after a lost answer
 //! - `messages`, `conversations`, `groups`, `accounts`, `logins`: one file per trait of the contract
-//! - `committer`: the queue of a conversation's writes; `append`, `change_group`, `recall`: what it
-//!   does under the lock of a conversation
+//! - `write_queue`, `append_batch`: the writes that wait; `committer`: begins their transactions;
+//!   `append`, `change_group`, `recall`: what is done under the lock of a conversation
 //! - `members`: rows of members; `cursor_writer`, `standings`: the tasks that move cursors and read
-//!   standings, many at a time
+//!   standings, many at a time; `delivered`: cursors that are moved in memory first
 //! - `nodes`, `maintenance`: which processes use the database; what is done every second
 //! - `export`, `import`: copying everything out of or into the database
 //! - `core`: the state that the tasks share
 
 mod accounts;
 mod append;
+mod append_batch;
 mod change_group;
 mod committer;
 mod conversations;
 mod core;
 mod cursor_writer;
+mod delivered;
 mod export;
 pub(crate) mod fault;
 mod fields;
@@ -41,13 +43,12 @@ mod schema;
 mod sql;
 mod standings;
 mod transaction;
+mod write_queue;
 
 use std::future::ready;
-use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use nexo_chat::ids::ConversationId;
 use nexo_chat::store::{CommitListener, Store, StoreError, StoreFuture};
 use tokio::runtime::Handle;
 use tokio::sync::mpsc::error::TrySendError;
@@ -74,14 +75,12 @@ const QUEUE_MAX: usize = QUEUE_BYTES_MAX / 256;
 pub struct MySql {
     core: Arc<Core>,
     runtime: Handle,
-    /// A conversation always has the same committer, chosen by the hash of its id.
-    committers: Vec<mpsc::Sender<WriteRequest>>,
+    committer: mpsc::Sender<WriteRequest>,
     waiting_bytes: Arc<AtomicUsize>,
     cursor_writer: mpsc::Sender<CursorRequest>,
     standing_reader: mpsc::Sender<StandingRequest>,
     /// Stops [`maintenance::run`], which drops the sender it is given when it is done.
     stop_maintenance: mpsc::Sender<oneshot::Sender<()>>,
-    hasher: RandomState,
 }
 
 impl MySql {
@@ -110,13 +109,11 @@ impl MySql {
     ) -> Result<Arc<Self>, ArchiveError> {
         let lease = nodes::acquire(&core, role).await?;
         let waiting_bytes = Arc::new(AtomicUsize::new(0));
-        let committers = (0..options.committers.max(1)).map(|_| {
-            let (sender, queue) = mpsc::channel(QUEUE_MAX);
-            let waiting_bytes = Arc::clone(&waiting_bytes);
-            tokio::spawn(Committer { core: Arc::clone(&core), queue, waiting_bytes }.run());
-            sender
-        });
-        let committers = committers.collect();
+        let (committer, queue) = mpsc::channel(QUEUE_MAX);
+        let transactions_max = options.committers.max(1);
+        let commits =
+            Committer::new(Arc::clone(&core), transactions_max, Arc::clone(&waiting_bytes));
+        tokio::spawn(commits.run(queue));
         let (cursor_writer, queue) = mpsc::channel(QUEUE_MAX);
         tokio::spawn(cursor_writer::run(Arc::clone(&core), queue));
         let (standing_reader, queue) = mpsc::channel(QUEUE_MAX);
@@ -126,12 +123,11 @@ impl MySql {
         Ok(Arc::new(Self {
             core,
             runtime: Handle::current(),
-            committers,
+            committer,
             waiting_bytes,
             cursor_writer,
             standing_reader,
             stop_maintenance,
-            hasher: RandomState::new(),
         }))
     }
 
@@ -159,11 +155,10 @@ impl MySql {
         self.spawn_read(work)
     }
 
-    /// Puts a write into the queue of its conversation, now, and counts its bytes as waiting until
+    /// Puts a write into the queue, now, and counts its bytes as waiting until
     /// the committer takes it. The future waits for the result. Refused if too much is waiting.
     fn submit<T: Send + 'static>(
         &self,
-        conversation: &ConversationId,
         bytes: usize,
         request: impl FnOnce(ResultSender<T>) -> WriteRequest,
     ) -> StoreFuture<'static, T> {
@@ -173,10 +168,8 @@ impl MySql {
         if bytes > 0 && self.waiting_bytes.load(Ordering::Relaxed) > QUEUE_BYTES_MAX {
             return Box::pin(ready(Err(queue_full())));
         }
-        let index = self.hasher.hash_one(conversation) % self.committers.len() as u64;
-        let committer = &self.committers[usize::try_from(index).unwrap_or(0)];
         self.waiting_bytes.fetch_add(bytes, Ordering::Relaxed);
-        enqueue(committer, request).unwrap_or_else(|refused| {
+        enqueue(&self.committer, request).unwrap_or_else(|refused| {
             self.waiting_bytes.fetch_sub(bytes, Ordering::Relaxed);
             Box::pin(ready(Err(refused)))
         })
@@ -194,23 +187,17 @@ impl MySql {
         queued.unwrap_or_else(|refused| Box::pin(ready(Err(refused))))
     }
 
-    /// Returns when the committers have done every write that was queued before.
+    /// Returns when every write that was queued before is done.
     async fn barrier(&self) {
-        let mut pending = Vec::with_capacity(self.committers.len());
-        for committer in &self.committers {
-            let (answer, done) = oneshot::channel();
-            if committer.send(WriteRequest::Barrier(answer)).await.is_ok() {
-                pending.push(done);
-            }
-        }
-        for done in pending {
+        let (answer, done) = oneshot::channel();
+        if self.committer.send(WriteRequest::Barrier(Arc::new(answer))).await.is_ok() {
             drop(done.await); // the committer drops the sender
         }
     }
 
     fn has_stopped_task(&self) -> bool {
-        let committers = self.committers.iter().any(mpsc::Sender::is_closed);
-        committers || self.cursor_writer.is_closed() || self.standing_reader.is_closed()
+        let is_closed = self.cursor_writer.is_closed() || self.standing_reader.is_closed();
+        is_closed || self.committer.is_closed()
     }
 }
 
@@ -251,11 +238,9 @@ impl Store for MySql {
         self.core.closed.store(true, Ordering::SeqCst);
         Box::pin(async move {
             // A task may have stopped before: its channel is closed, and that is fine too.
-            for committer in &self.committers {
-                let (answer, done) = oneshot::channel();
-                if committer.send(WriteRequest::Close(answer)).await.is_ok() {
-                    drop(done.await);
-                }
+            let (answer, done) = oneshot::channel();
+            if self.committer.send(WriteRequest::Close(answer)).await.is_ok() {
+                drop(done.await);
             }
             let (answer, done) = oneshot::channel();
             if self.cursor_writer.send(CursorRequest::Close(answer)).await.is_ok() {

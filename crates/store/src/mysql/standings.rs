@@ -99,7 +99,7 @@ async fn read_by_keys(
 }
 
 async fn standing(core: &Core, row: Row) -> Result<(UserId, Standing), StoreError> {
-    let (user, mut standing, sent_without_read) = read_standing(row)?;
+    let (user, mut standing, sent_without_read) = read_standing(core, row)?;
     let from = standing.read_up_to();
     if sent_without_read > from {
         let member_key = (user.clone(), standing.conversation.clone());
@@ -110,11 +110,14 @@ async fn standing(core: &Core, row: Row) -> Result<(UserId, Standing), StoreErro
     Ok((user, standing))
 }
 
-fn read_standing(row: Row) -> Result<(UserId, Standing, Seq), SqlFault> {
+fn read_standing(core: &Core, row: Row) -> Result<(UserId, Standing, Seq), SqlFault> {
     let mut fields = Fields::from(row);
     let user = fields.user()?;
     let (conversation, window) = (fields.conversation()?, fields.window()?);
-    let (progress, settings) = (fields.progress()?, fields.settings()?);
+    let (mut progress, settings) = (fields.progress()?, fields.settings()?);
+    let member_key = (user, conversation);
+    core.delivered.add_to(&member_key, &mut progress);
+    let (user, conversation) = member_key;
     let (max_seq, change_seq, newest_at) = (fields.seq()?, fields.seq()?, fields.millis()?);
     let end = fields.window_end()?;
     let standing = Standing {
