@@ -46,7 +46,10 @@ impl Gateway {
         metrics_page: Box<dyn Fn() -> String + Send + Sync>,
     ) -> Arc<Self> {
         let meters = Arc::new(Meters::default());
-        let fanout = Arc::new(Fanout::new(&chat, Arc::clone(&meters)));
+        let receipt_delay = options.receipt_delay;
+        let fanout = Arc::new(Fanout::new(&chat, Arc::clone(&meters), receipt_delay));
+        let deferred_wakes = Arc::clone(&fanout.deferred_wakes);
+        tokio::spawn(async move { deferred_wakes.run().await });
         let delivery = Arc::new(Delivery::new(&chat, &fanout));
         chat.bus.set_listener(Arc::clone(&delivery) as Arc<dyn Listener>);
         // Random upper half: ids must not repeat after a restart, nor on other nodes.

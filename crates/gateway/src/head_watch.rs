@@ -53,6 +53,10 @@ impl WatchedStream {
         let head = Arc::new(HeadCapture { bytes_max, is_stopped, captured });
         (Self { stream, head: Arc::clone(&head) }, head)
     }
+
+    pub(crate) fn into_inner(self) -> TcpStream {
+        self.stream
+    }
 }
 
 impl HeadCapture {

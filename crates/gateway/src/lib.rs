@@ -3,7 +3,7 @@
 //! - [`options`]: the limits of a connection
 //! - [`listen`]: the accept loop; `admission`: which connections get a place; `head_watch`: detects requests whose
 //!   length is ambiguous
-//! - `socket`: one WebSocket from handshake to close
+//! - `websocket`: the protocol; `socket`: one WebSocket from handshake to close
 //! - `delivery`: an event finds the sockets that receive it, in the right order on every node
 //! - [`sweep`]: the one timer all sockets share: idle, expired and slow connections
 //! - `meters`: the gateway's metrics
@@ -26,6 +26,7 @@ mod socket;
 pub mod sweep;
 #[cfg(debug_assertions)]
 mod test_panic;
+mod websocket;
 
 pub use backups::Backups;
 pub use gateway::Gateway;

@@ -31,6 +31,8 @@ pub struct Options {
     pub outbox_low_bytes: usize,
     /// The high water mark: an outbox with more bytes is full and drops pushes.
     pub outbox_high_bytes: usize,
+    /// How long a receipt may wait for other frames, to leave together with them.
+    pub receipt_delay: Duration,
     /// A socket whose outbox stays full for this long is closed.
     pub unwritable_close_ms: u64,
     /// Open TCP connections of clients.
@@ -70,6 +72,7 @@ impl Default for Options {
             frames_burst: 120,
             outbox_low_bytes: 256 * 1024,
             outbox_high_bytes: 512 * 1024,
+            receipt_delay: Duration::from_millis(10),
             unwritable_close_ms: 3_000,
             connections_max: 100_000,
             connections_per_address: 1000,

@@ -66,9 +66,9 @@ fn check(gateway: &Gateway, connection: &Connection) {
     } else if silent_for >= options.ping_after_ms && connection.mark_pinged() {
         // Both kinds: a browser answers the WebSocket ping without its page knowing, and some apps
         // know only the ping of their dialect.
-        connection.outbox.push(OutFrame::Ping, now);
+        connection.outbox.push(OutFrame::Ping, || now);
         if let Some(ping) = connection.dialect.ping(gateway.chat.clock.now()) {
-            connection.outbox.push(ping.into(), now);
+            connection.outbox.push(ping.into(), || now);
         }
     }
 }

@@ -43,6 +43,36 @@ async fn a_message_is_saved_pushed_delivered_and_read() {
 }
 
 #[tokio::test]
+async fn a_receipt_leaves_with_the_next_frame_or_alone_after_its_delay() {
+    let setup = Setup::new(env!("CARGO_BIN_EXE_nexo")).with("NEXO_RECEIPTS__DELAY_MS", "1000");
+    let server = setup.start();
+    let (alice, bob) = (server.person("alice").await, server.person("bob").await);
+    let (mut a, _) = server.connect(&alice).await;
+    let (mut b, _) = server.connect(&bob).await;
+    a.send("bob", "c1", "one").await;
+    let push = b.expect("SINGLE_CHAT").await;
+    b.ack("delivered", "alice", &push).await;
+    b.say(json!({ "type": "PING" })).await;
+    b.expect("PONG").await; // now the server has handled the acknowledgement
+    a.say(chat("bob", "c2", "two")).await;
+    let frames = [a.next().await, a.next().await];
+    let kinds = frames.each_ref().map(|frame| &frame["ackType"]);
+    assert_eq!(kinds, [&json!("delivered"), &json!("saved")], "{frames:?}");
+
+    let push = b.expect("SINGLE_CHAT").await;
+    b.ack("ack_read", "alice", &push).await;
+    a.expect_ack("read").await;
+    // A socket that closes writes what still waits.
+    let ack = a.send("bob", "c3", "three").await;
+    b.ack("delivered", "alice", &ack).await;
+    b.say(json!({ "type": "PING" })).await;
+    b.expect("PONG").await;
+    server.http.post("/auth/logout", &alice.token, json!({})).await;
+    let (frames, _) = a.expect_end().await;
+    assert!(frames.iter().any(|frame| frame["ackType"] == "delivered"), "{frames:?}");
+}
+
+#[tokio::test]
 async fn the_sender_is_the_tokens_user_whatever_a_frame_claims() {
     let server = server();
     let (alice, bob) = (server.person("alice").await, server.person("bob").await);

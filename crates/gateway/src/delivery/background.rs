@@ -28,6 +28,10 @@ impl Background {
         self.chat().map(|chat| Arc::clone(&chat.store))
     }
 
+    pub(crate) fn runtime(&self) -> &Handle {
+        &self.runtime
+    }
+
     pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
         self.runtime.spawn(task);
     }

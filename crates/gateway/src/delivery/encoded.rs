@@ -1,7 +1,7 @@
 //! An event as frames: encoded once per dialect and view, and shared by all recipients.
 
 use nexo_chat::event::Event;
-use nexo_chat::ids::{Millis, UserId};
+use nexo_chat::ids::UserId;
 use nexo_chat::policy::delivery::{DeliveryMode, is_important};
 use nexo_wire::dialect::{Dialect, View};
 
@@ -14,7 +14,6 @@ use crate::socket::outbox::OutFrame;
 pub(crate) struct EncodedEvent<'a> {
     pub(crate) event: &'a Event,
     pub(crate) mode: DeliveryMode,
-    pub(crate) now: Millis,
     /// A list, not a map: there are only a few dialects and views.
     encodings: Vec<((Dialect, View), Option<OutFrame>)>,
     /// How many outboxes took it; added to the metric once, on drop.
@@ -29,9 +28,9 @@ impl Drop for EncodedEvent<'_> {
 }
 
 impl<'a> EncodedEvent<'a> {
-    pub(crate) fn new(event: &'a Event, now: Millis, meters: &'a Meters) -> Self {
+    pub(crate) fn new(event: &'a Event, meters: &'a Meters) -> Self {
         let mode = DeliveryMode::Push;
-        Self { event, mode, now, encodings: Vec::new(), pushed: 0, meters }
+        Self { event, mode, encodings: Vec::new(), pushed: 0, meters }
     }
 
     /// The frame for a connection, if its dialect has one for this event.

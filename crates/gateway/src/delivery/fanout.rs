@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use nexo_chat::clock::Clock;
 use nexo_chat::cursor_audit::chat_type;
@@ -15,6 +16,7 @@ use nexo_chat::rules::GroupRules;
 use nexo_chat::{Chat, Reason};
 
 use crate::delivery::connections::Connections;
+use crate::delivery::deferred_wakes::DeferredWakes;
 use crate::delivery::encoded::EncodedEvent;
 use crate::delivery::recalls::Recalls;
 use crate::delivery::subscriptions::{Subscription, Subscriptions};
@@ -28,6 +30,7 @@ pub(crate) struct Fanout {
     pub(crate) connections: Connections,
     pub(crate) subscriptions: Subscriptions,
     pub(crate) recalls: Recalls,
+    pub(crate) deferred_wakes: Arc<DeferredWakes>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) meters: Arc<Meters>,
     rules: GroupRules,
@@ -36,7 +39,7 @@ pub(crate) struct Fanout {
 }
 
 impl Fanout {
-    pub(crate) fn new(chat: &Chat, meters: Arc<Meters>) -> Self {
+    pub(crate) fn new(chat: &Chat, meters: Arc<Meters>, receipt_delay: Duration) -> Self {
         Self {
             connections: Connections::default(),
             subscriptions: Subscriptions::new(
@@ -45,6 +48,7 @@ impl Fanout {
                 &chat.instance,
             ),
             recalls: Recalls::default(),
+            deferred_wakes: Arc::new(DeferredWakes::new(receipt_delay)),
             clock: Arc::clone(&chat.clock),
             meters,
             rules: chat.rules.groups,
@@ -53,7 +57,7 @@ impl Fanout {
     }
 
     pub(crate) fn encoded<'a>(&'a self, event: &'a Event) -> EncodedEvent<'a> {
-        EncodedEvent::new(event, self.clock.ticks(), &self.meters)
+        EncodedEvent::new(event, &self.meters)
     }
 
     /// Pushes an event to its audience. Pushes nothing and returns `false` if this node has not
@@ -186,10 +190,11 @@ impl Fanout {
                 return;
             }
         }
-        let now = encoded.now;
         let Some(frame) = encoded.frame(connection) else { return };
-        match connection.outbox.push_without_wake(frame, now) {
+        let may_wait = self.deferred_wakes.is_on() && matches!(encoded.event, Event::Receipt(_));
+        match connection.outbox.push_without_wake(frame, || self.clock.ticks(), may_wait) {
             Pushed::First => wakes.add(connection),
+            Pushed::Deferred => self.deferred_wakes.add(connection),
             Pushed::Queued => {}
             Pushed::Dropped => return self.record_drop(encoded, connection),
         }

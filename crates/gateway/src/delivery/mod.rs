@@ -4,7 +4,7 @@
 //! - `subscriptions`: the sockets that receive a group; `subscribe_all`: subscribes a new socket;
 //!   `online_count`: how many members are online on all nodes
 //! - `encoded`: an event as frames, encoded once per dialect
-//! - `wake_batch`: wakes sessions after a whole batch
+//! - `wake_batch`: wakes sessions after a whole batch; `deferred_wakes`: after a moment
 //! - `recalls`: recalled messages whose text must not be sent any more
 //! - `fanout`: pushes an event into outboxes
 //! - `sequencer`: applies the events of a group in the order they were stored
@@ -17,6 +17,7 @@
 mod backfill;
 mod background;
 mod connections;
+mod deferred_wakes;
 mod encoded;
 pub(crate) mod fanout;
 mod online_count;
@@ -132,7 +133,7 @@ impl Listener for Delivery {
     }
 
     fn on_events(&self, events: &[Event]) {
-        let mut wakes = WakeBatch::default();
+        let mut wakes = WakeBatch::outside(self.background.runtime());
         for event in events {
             self.deliver(event, &mut wakes);
         }

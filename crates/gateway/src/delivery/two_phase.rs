@@ -79,7 +79,7 @@ impl TwoPhaseDelivery {
         {
             let view = View { is_own: is_sender, ..View::default() };
             if let Some(frame) = connection.dialect.event(&event, view) {
-                connection.outbox.push_reply(frame.into(), self.fanout.clock.ticks());
+                connection.outbox.push_reply(frame.into(), || self.fanout.clock.ticks());
                 connection.outbox.wake();
             }
         }
@@ -121,7 +121,7 @@ impl TwoPhaseDelivery {
             return; // a recalled message was saved before: this is a repeated send of it
         }
         let mut encoded = self.fanout.encoded(event);
-        let now = encoded.now;
+        let now = self.fanout.clock.ticks();
         let Message { id, conversation, sender, client_id, .. } = message;
         let message = MessageRef { id: *id, conversation, sender, client_id };
         for user in [a, b] {
@@ -133,9 +133,9 @@ impl TwoPhaseDelivery {
                     return;
                 };
                 self.waiters.show_preview(&message, connection, now, || {
-                    match connection.outbox.push_without_wake(frame, now) {
+                    match connection.outbox.push_without_wake(frame, || now, false) {
                         Pushed::First => wakes.add(connection),
-                        Pushed::Queued => {}
+                        Pushed::Queued | Pushed::Deferred => {}
                         // It gets the message itself once it is saved.
                         Pushed::Dropped => return false,
                     }

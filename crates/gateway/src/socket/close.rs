@@ -2,15 +2,13 @@
 
 use std::time::Duration;
 
-use axum::extract::ws::{CloseFrame, Message, WebSocket};
-use futures_util::SinkExt;
 use nexo_chat::Reason;
 use nexo_chat::ids::Millis;
 use nexo_wire::codes::{self, CLOSE_PROTOCOL, Close};
 use nexo_wire::dialect::{Dialect, Echo, Frame};
 
-use crate::socket::io::ProtocolViolation;
 use crate::socket::outbox::OutFrame;
+use crate::websocket::{Incoming, Violation, WebSocket};
 
 /// How long a client may take to receive its last frames and to close its side.
 pub(crate) const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
@@ -41,13 +39,13 @@ impl SocketClose {
 
     /// The client violated the WebSocket protocol. Only an oversized frame is well-formed enough for
     /// the client to be sent an error frame.
-    pub(crate) fn violation(violation: ProtocolViolation, dialect: Dialect, now: Millis) -> Self {
+    pub(crate) fn violation(violation: Violation, dialect: Dialect, now: Millis) -> Self {
         match violation {
-            ProtocolViolation::TooLarge => {
+            Violation::TooLarge => {
                 Self::error(dialect, Reason::FrameTooLarge, &Echo::default(), now)
             }
-            ProtocolViolation::NotUtf8 => Self { frame: None, code: 1007, label: "not_utf8" },
-            ProtocolViolation::Other => Self { frame: None, code: 1002, label: "protocol" },
+            Violation::NotUtf8 => Self { frame: None, code: 1007, label: "not_utf8" },
+            Violation::Other => Self { frame: None, code: 1002, label: "protocol" },
         }
     }
 
@@ -79,17 +77,17 @@ impl SocketClose {
     /// socket with unread input makes the kernel reset it and discard what was not sent yet.
     pub(crate) async fn send(self, socket: &mut WebSocket) {
         let is_gone = self.is_gone();
-        let close = CloseFrame { code: self.code, reason: self.label.into() };
         let sending = async {
             if is_gone {
                 return socket.flush().await; // the reply to its close frame
             }
             if let Some(frame) = self.frame {
-                socket.feed(OutFrame::from(frame).into()).await?;
+                OutFrame::from(frame).write(socket);
             }
-            socket.send(Message::Close(Some(close))).await?;
-            while let Some(Ok(_)) = socket.recv().await {}
-            Ok::<_, axum::Error>(())
+            socket.queue_close(Some(self.code), self.label);
+            socket.flush().await?;
+            while socket.next().await != Incoming::Closed {}
+            Ok(())
         };
         if !matches!(tokio::time::timeout(CLOSE_TIMEOUT, sending).await, Ok(Ok(()))) {
             tracing::debug!(word = self.label, "the client did not take the close frame");

@@ -2,7 +2,6 @@
 
 use std::net::IpAddr;
 
-use axum::extract::ws::{Message, WebSocket};
 use nexo_chat::auth::{self, RegisterRequest};
 use nexo_chat::command::{Command, Reply};
 use nexo_chat::model::{Caller, Profile};
@@ -13,9 +12,9 @@ use tokio::time::Instant;
 use crate::gateway::Gateway;
 use crate::meters::Meters;
 use crate::socket::close::SocketClose;
-use crate::socket::io::protocol_violation;
 use crate::socket::outbox::OutFrame;
 use crate::socket::strikes::Strikes;
+use crate::websocket::{Incoming, WebSocket};
 
 /// Registrations and logins that one socket may attempt.
 const ATTEMPTS_MAX: usize = 8;
@@ -43,31 +42,38 @@ pub(crate) async fn authenticate(
         strikes: Strikes::default(),
     };
     loop {
-        let received = tokio::time::timeout_at(handshake.deadline, socket.recv()).await;
-        let step = match received {
-            Err(_) => return Err(handshake.close(Reason::AuthTimeout)),
-            Ok(Some(Ok(Message::Text(text)))) => handshake.handle(Packet::Text(&text)).await?,
-            Ok(Some(Ok(Message::Binary(bytes)))) => {
-                handshake.handle(Packet::Binary(&bytes)).await?
-            }
-            Ok(Some(Ok(Message::Ping(_) | Message::Pong(_)))) => continue,
-            Ok(Some(Err(error))) => {
-                let (dialect, now) = (handshake.dialect(), gateway.chat.clock.now());
-                return Err(protocol_violation(&error).map_or(SocketClose::GONE, |violation| {
-                    SocketClose::violation(violation, dialect, now)
-                }));
-            }
-            Ok(Some(Ok(Message::Close(_))) | None) => return Err(SocketClose::GONE),
+        let received = tokio::time::timeout_at(handshake.deadline, socket.next()).await;
+        let violation = |violation| {
+            SocketClose::violation(violation, handshake.dialect(), gateway.chat.clock.now())
         };
+        let packet = match received {
+            Err(_) => return Err(handshake.close(Reason::AuthTimeout)),
+            Ok(Incoming::Message) => socket.packet().map_err(violation)?,
+            Ok(Incoming::Control) => {
+                if flush_in_time(socket, handshake.deadline).await.is_err() {
+                    return Err(SocketClose::GONE);
+                }
+                continue;
+            }
+            Ok(Incoming::Violation(it)) => return Err(violation(it)),
+            Ok(Incoming::Closed) => return Err(SocketClose::GONE),
+        };
+        let step = handshake.handle(packet).await?;
         match step {
             HandshakeStep::Done(authenticated) => return Ok(*authenticated),
             HandshakeStep::Reply(frame) => {
-                if socket.send(OutFrame::from(frame).into()).await.is_err() {
+                OutFrame::from(frame).write(socket);
+                if flush_in_time(socket, handshake.deadline).await.is_err() {
                     return Err(SocketClose::GONE);
                 }
             }
         }
     }
+}
+
+/// Writes to a client that may take nothing.
+async fn flush_in_time(socket: &mut WebSocket, deadline: Instant) -> std::io::Result<()> {
+    tokio::time::timeout_at(deadline, socket.flush()).await?
 }
 
 /// The result of one frame.

@@ -1,24 +1,23 @@
 //! Polls a socket for its session: finds the next event to handle, and writes when there is none.
 
+use std::collections::VecDeque;
+use std::future::poll_fn;
+use std::io;
 use std::num::NonZeroU32;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::Instant;
 
-use axum::extract::ws::{Message, Utf8Bytes, WebSocket};
-use bytes::Bytes;
-use futures_util::stream::FuturesOrdered;
-use futures_util::{Sink, Stream, StreamExt};
 use nexo_chat::command::Reply;
 use nexo_chat::ids::MessageId;
 use nexo_chat::send::PendingSend;
 use nexo_chat::{Error, Reason};
 use nexo_wire::dialect::Echo;
-use tokio_tungstenite::tungstenite;
 
 use crate::meters::Meters;
 use crate::socket::connection::Connection;
+use crate::websocket::{Incoming, Violation, WebSocket};
 
 /// Sends of one socket that may be in flight; at the limit it reads no more frames.
 const IN_FLIGHT_MAX: usize = 512;
@@ -53,11 +52,9 @@ pub(crate) struct CompletedSend {
     pub(crate) result: Result<Reply, Error>,
 }
 
-impl Future for InFlightSend {
-    type Output = CompletedSend;
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<CompletedSend> {
-        let result = std::task::ready!(Pin::new(&mut self.pending).poll(cx));
+impl InFlightSend {
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<CompletedSend> {
+        let result = ready!(Pin::new(&mut self.pending).poll(cx));
         let context = self.context.take().expect("a completed send is not polled again");
         Poll::Ready(CompletedSend { context, result })
     }
@@ -66,8 +63,8 @@ impl Future for InFlightSend {
 /// What a session has to handle next.
 #[allow(clippy::large_enum_variant, reason = "there is one at a time, and it is handled at once")]
 pub(crate) enum SocketEvent {
-    Text(Utf8Bytes),
-    Binary(Bytes),
+    /// A message came; the socket has it.
+    Frame,
     /// A WebSocket ping or pong.
     Control,
     SendCompleted(CompletedSend),
@@ -76,7 +73,7 @@ pub(crate) enum SocketEvent {
     /// Another task asked for the session to close.
     CloseRequested(Reason),
     /// The client violated the WebSocket protocol.
-    Violation(ProtocolViolation),
+    Violation(Violation),
     /// The client has closed or lost the connection.
     Gone,
 }
@@ -85,20 +82,47 @@ pub(crate) enum SocketEvent {
 pub(crate) struct SocketIo {
     pub(crate) socket: WebSocket,
     pub(crate) connection: Arc<Connection>,
-    pub(crate) in_flight: FuturesOrdered<InFlightSend>,
+    /// Sends that are not answered. They are answered in order, so only the first is polled.
+    in_flight: VecDeque<InFlightSend>,
     meters: Arc<Meters>,
-    needs_flush: bool,
     handled_in_a_row: usize,
 }
 
 impl SocketIo {
     pub(crate) fn new(socket: WebSocket, connection: Arc<Connection>, meters: Arc<Meters>) -> Self {
-        let in_flight = FuturesOrdered::new();
-        Self { socket, connection, in_flight, meters, needs_flush: false, handled_in_a_row: 0 }
+        let in_flight = VecDeque::new();
+        Self { socket, connection, in_flight, meters, handled_in_a_row: 0 }
+    }
+
+    /// Adds a send that is answered when it completes.
+    pub(crate) fn add_in_flight(&mut self, send: InFlightSend) {
+        self.in_flight.push_back(send);
+    }
+
+    /// The next completed send; `None` if none is in flight.
+    pub(crate) async fn next_completed(&mut self) -> Option<CompletedSend> {
+        poll_fn(|cx| {
+            if self.in_flight.is_empty() {
+                Poll::Ready(None)
+            } else {
+                self.poll_completed(cx).map(Some)
+            }
+        })
+        .await
+    }
+
+    fn poll_completed(&mut self, cx: &mut Context<'_>) -> Poll<CompletedSend> {
+        let Some(first) = self.in_flight.front_mut() else { return Poll::Pending };
+        let completed = ready!(first.poll(cx));
+        self.in_flight.pop_front();
+        if self.in_flight.is_empty() {
+            self.in_flight = VecDeque::new(); // an idle socket keeps no buffer
+        }
+        Poll::Ready(completed)
     }
 
     pub(crate) async fn next(&mut self, has_backlog: bool) -> SocketEvent {
-        std::future::poll_fn(|cx| self.poll(cx, has_backlog)).await
+        poll_fn(|cx| self.poll(cx, has_backlog)).await
     }
 
     /// Polls a future to completion and writes the outbox meanwhile, so that pushes do not wait for
@@ -108,7 +132,7 @@ impl SocketIo {
         &mut self,
         mut done: Pin<&mut impl Future<Output = T>>,
     ) -> T {
-        std::future::poll_fn(|cx| {
+        poll_fn(|cx| {
             if let Poll::Ready(done) = done.as_mut().poll(cx) {
                 return Poll::Ready(done);
             }
@@ -154,77 +178,40 @@ impl SocketIo {
     }
 
     fn poll_inbound(&mut self, cx: &mut Context<'_>) -> Poll<SocketEvent> {
-        if !self.in_flight.is_empty()
-            && let Poll::Ready(Some(completed)) = self.in_flight.poll_next_unpin(cx)
-        {
+        if let Poll::Ready(completed) = self.poll_completed(cx) {
             return Poll::Ready(SocketEvent::SendCompleted(completed));
         }
         if self.in_flight.len() >= IN_FLIGHT_MAX || self.connection.outbox.is_full() {
             return Poll::Pending;
         }
-        let Poll::Ready(frame) = Pin::new(&mut self.socket).poll_next(cx) else {
-            return Poll::Pending;
-        };
-        Poll::Ready(match frame {
-            Some(Ok(Message::Text(text))) => SocketEvent::Text(text),
-            Some(Ok(Message::Binary(bytes))) => SocketEvent::Binary(bytes),
-            Some(Ok(Message::Ping(_) | Message::Pong(_))) => {
-                self.needs_flush = true; // the WebSocket library has queued its pong
-                SocketEvent::Control
-            }
-            Some(Err(error)) => {
-                protocol_violation(&error).map_or(SocketEvent::Gone, SocketEvent::Violation)
-            }
-            Some(Ok(Message::Close(_))) | None => SocketEvent::Gone,
+        Poll::Ready(match ready!(self.socket.poll_next(cx)) {
+            Incoming::Message => SocketEvent::Frame,
+            Incoming::Control => SocketEvent::Control,
+            Incoming::Violation(violation) => SocketEvent::Violation(violation),
+            Incoming::Closed => SocketEvent::Gone,
         })
     }
 
-    /// Writes the outbox, then flushes once.
-    fn poll_write(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), axum::Error>> {
-        let mut written = 0;
-        let fed = loop {
-            match Pin::new(&mut self.socket).poll_ready(cx) {
-                Poll::Ready(Ok(())) => {}
-                other => break other,
+    /// Writes the outbox, many frames at a time, unless all of them may wait for others.
+    pub(crate) fn poll_write(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        loop {
+            if !self.socket.has_room() {
+                ready!(self.socket.poll_flush(cx))?;
             }
-            let Some(frame) = self.connection.outbox.pop() else { break Poll::Ready(Ok(())) };
-            Pin::new(&mut self.socket).start_send(frame.into())?;
-            written += 1;
-        };
-        if written > 0 {
-            self.meters.frames_out.increment(written);
-            self.needs_flush = true;
-        }
-        std::task::ready!(fed)?;
-        if self.needs_flush {
-            std::task::ready!(Pin::new(&mut self.socket).poll_flush(cx))?;
-            self.needs_flush = false;
-        }
-        Poll::Ready(Ok(()))
-    }
-}
-
-/// How a client violated the WebSocket protocol.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ProtocolViolation {
-    TooLarge,
-    NotUtf8,
-    Other,
-}
-
-/// The violation an error stands for, or `None` if the connection was only lost.
-pub(crate) fn protocol_violation(error: &axum::Error) -> Option<ProtocolViolation> {
-    let mut source: Option<&(dyn std::error::Error + 'static)> = Some(error);
-    while let Some(error) = source {
-        match error.downcast_ref() {
-            Some(tungstenite::Error::Capacity(_)) => return Some(ProtocolViolation::TooLarge),
-            Some(tungstenite::Error::Utf8(_)) => return Some(ProtocolViolation::NotUtf8),
-            Some(tungstenite::Error::Protocol(
-                tungstenite::error::ProtocolError::ResetWithoutClosingHandshake,
-            )) => return None,
-            Some(tungstenite::Error::Protocol(_)) => return Some(ProtocolViolation::Other),
-            Some(_) | None => source = error.source(),
+            let mut queued = 0;
+            while self.socket.has_room()
+                && !self.connection.outbox.is_deferred()
+                && let Some(frame) = self.connection.outbox.pop()
+            {
+                frame.write(&mut self.socket);
+                queued += 1;
+            }
+            if queued > 0 {
+                self.meters.frames_out.increment(queued);
+            }
+            if self.socket.has_room() {
+                return self.socket.poll_flush(cx); // the outbox has nothing more
+            }
         }
     }
-    None
 }

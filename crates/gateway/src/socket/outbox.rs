@@ -2,20 +2,21 @@
 //! its own queue.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 
-use axum::extract::ws::{Message, Utf8Bytes};
 use bytes::Bytes;
 use futures_util::task::AtomicWaker;
 use nexo_chat::ids::Millis;
 use nexo_wire::dialect;
 
+use crate::websocket::{Opcode, WebSocket};
+
 /// A frame in an outbox. The bytes are reference-counted: all recipients of a push share them.
 #[derive(Clone, Debug)]
 pub(crate) enum OutFrame {
-    Text(Utf8Bytes),
+    Text(Bytes),
     Binary(Bytes),
     /// A WebSocket ping.
     Ping,
@@ -30,14 +31,13 @@ impl OutFrame {
             Self::Ping => 2,
         }
     }
-}
 
-impl From<OutFrame> for Message {
-    fn from(frame: OutFrame) -> Self {
-        match frame {
-            OutFrame::Text(text) => Self::Text(text),
-            OutFrame::Binary(bytes) => Self::Binary(bytes),
-            OutFrame::Ping => Self::Ping(Bytes::new()),
+    /// Queues it on its socket.
+    pub(crate) fn write(&self, socket: &mut WebSocket) {
+        match self {
+            Self::Text(text) => socket.queue(Opcode::Text, text),
+            Self::Binary(bytes) => socket.queue(Opcode::Binary, bytes),
+            Self::Ping => socket.queue(Opcode::Ping, &[]),
         }
     }
 }
@@ -56,6 +56,8 @@ impl From<dialect::Frame> for OutFrame {
 pub(crate) enum Pushed {
     /// The queue was empty before: its session has to be woken.
     First,
+    /// The queue was empty before, and the frame may wait: its session has to be woken later.
+    Deferred,
     /// Queued behind other frames.
     Queued,
     /// The outbox was full.
@@ -72,6 +74,9 @@ pub(crate) struct Outbox {
     bytes: AtomicUsize,
     /// The tick at which it became full, plus one; zero if it is not full.
     full_since: AtomicU64,
+    /// Whether all frames may wait, so that the session has not been woken for them and does not
+    /// write them. Written only with the queue locked.
+    is_deferred: AtomicBool,
     waker: AtomicWaker,
 }
 
@@ -83,42 +88,63 @@ impl Outbox {
             queue: Mutex::default(),
             bytes: AtomicUsize::new(0),
             full_since: AtomicU64::new(0),
+            is_deferred: AtomicBool::new(false),
             waker: AtomicWaker::new(),
         }
     }
 
     /// Queues a push and wakes the session. A full outbox drops it.
-    pub(crate) fn push(&self, frame: OutFrame, now: Millis) -> Pushed {
-        let pushed = self.push_without_wake(frame, now);
+    pub(crate) fn push(&self, frame: OutFrame, now: impl FnOnce() -> Millis) -> Pushed {
+        let pushed = self.push_without_wake(frame, now, false);
         if pushed == Pushed::First {
             self.wake();
         }
         pushed
     }
 
-    /// Queues a push. On `Pushed::First` the caller has to wake the session.
-    pub(crate) fn push_without_wake(&self, frame: OutFrame, now: Millis) -> Pushed {
+    /// Queues a push. On `Pushed::First` the caller has to wake the session, on `Pushed::Deferred`,
+    /// which only a frame that may wait gets, [`Self::end_deferral`] has to be called later.
+    pub(crate) fn push_without_wake(
+        &self,
+        frame: OutFrame,
+        now: impl FnOnce() -> Millis,
+        may_wait: bool,
+    ) -> Pushed {
         let mut queue = self.queue();
         if self.is_full() {
             return Pushed::Dropped;
         }
-        let is_first = queue.is_empty();
+        let pushed = match (queue.is_empty(), may_wait) {
+            (true, true) => Pushed::Deferred,
+            (true, false) => Pushed::First,
+            (false, false) if self.is_deferred() => Pushed::First,
+            (false, _) => Pushed::Queued,
+        };
+        match pushed {
+            Pushed::Deferred => self.is_deferred.store(true, Ordering::Release),
+            Pushed::First => self.is_deferred.store(false, Ordering::Release),
+            Pushed::Queued | Pushed::Dropped => {}
+        }
         self.add(&mut queue, frame, now);
-        if is_first { Pushed::First } else { Pushed::Queued }
+        pushed
     }
 
     /// Queues a reply or a part of a resend page. It is never dropped, since nothing would send it
     /// again; the session bounds the number of replies by reading nothing while the outbox is full.
-    pub(crate) fn push_reply(&self, frame: OutFrame, now: Millis) {
-        self.add(&mut self.queue(), frame, now);
+    pub(crate) fn push_reply(&self, frame: OutFrame, now: impl FnOnce() -> Millis) {
+        let mut queue = self.queue();
+        self.is_deferred.store(false, Ordering::Release); // the session is at work and writes it all
+        self.add(&mut queue, frame, now);
     }
 
-    fn add(&self, queue: &mut VecDeque<OutFrame>, frame: OutFrame, now: Millis) {
+    /// `now` is called only if this makes the outbox full: reading the clock for every frame shows in
+    /// a profile.
+    fn add(&self, queue: &mut VecDeque<OutFrame>, frame: OutFrame, now: impl FnOnce() -> Millis) {
         let bytes = self.bytes.load(Ordering::Relaxed) + frame.bytes();
         queue.push_back(frame);
         self.bytes.store(bytes, Ordering::Release);
         if bytes > self.high_bytes && !self.is_full() {
-            self.full_since.store(now.0.saturating_add(1), Ordering::Release);
+            self.full_since.store(now().0.saturating_add(1), Ordering::Release);
         }
     }
 
@@ -174,6 +200,21 @@ impl Outbox {
         self.waker.wake();
     }
 
+    /// Whether it has only frames that may wait.
+    pub(crate) fn is_deferred(&self) -> bool {
+        self.is_deferred.load(Ordering::Acquire)
+    }
+
+    /// Lets the session write frames that were allowed to wait, and wakes it if there are any.
+    pub(crate) fn end_deferral(&self) {
+        let queue = self.queue();
+        let was_deferred = self.is_deferred.swap(false, Ordering::AcqRel);
+        drop(queue);
+        if was_deferred {
+            self.wake();
+        }
+    }
+
     fn queue(&self) -> MutexGuard<'_, VecDeque<OutFrame>> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -191,34 +232,52 @@ mod tests {
     fn above_the_high_mark_it_drops_until_it_is_below_the_low_one() {
         let outbox = Outbox::new(20, 40);
         for _ in 0..5 {
-            assert_ne!(outbox.push(frame(10), Millis(7)), Pushed::Dropped);
+            assert_ne!(outbox.push(frame(10), || Millis(7)), Pushed::Dropped);
         }
         assert_eq!(outbox.full_since(), Some(Millis(7)));
-        assert_eq!(outbox.push(frame(1), Millis(8)), Pushed::Dropped);
+        assert_eq!(outbox.push(frame(1), || Millis(8)), Pushed::Dropped);
         for _ in 0..3 {
             outbox.pop();
-            let pushed = outbox.push(frame(1), Millis(9));
+            let pushed = outbox.push(frame(1), || Millis(9));
             assert_eq!(pushed, Pushed::Dropped, "still at {} bytes", outbox.bytes());
         }
         outbox.pop();
         assert_eq!(outbox.full_since(), None);
-        assert_ne!(outbox.push(frame(1), Millis(10)), Pushed::Dropped);
+        assert_ne!(outbox.push(frame(1), || Millis(10)), Pushed::Dropped);
     }
 
     #[test]
     fn replies_are_never_dropped() {
         let outbox = Outbox::new(20, 40);
-        outbox.push(frame(41), Millis(7));
-        assert_eq!(outbox.push(frame(1), Millis(8)), Pushed::Dropped);
-        outbox.push_reply(frame(2), Millis(9));
+        outbox.push(frame(41), || Millis(7));
+        assert_eq!(outbox.push(frame(1), || Millis(8)), Pushed::Dropped);
+        outbox.push_reply(frame(2), || Millis(9));
         assert_eq!((outbox.bytes(), outbox.full_since()), (43, Some(Millis(7))));
+    }
+
+    #[test]
+    fn a_frame_that_may_wait_leaves_with_the_next_one() {
+        let outbox = Outbox::new(20, 40);
+        let push = |may_wait| outbox.push_without_wake(frame(1), || Millis(0), may_wait);
+        assert_eq!(
+            [push(true), push(true), push(false), push(false)],
+            [Pushed::Deferred, Pushed::Queued, Pushed::First, Pushed::Queued,]
+        );
+        // Behind a frame for which the session was woken, nothing has to be deferred.
+        assert_eq!(push(true), Pushed::Queued);
+        while outbox.pop().is_some() {}
+        assert_eq!(push(true), Pushed::Deferred);
+        assert!(outbox.is_deferred());
+        outbox.push_reply(frame(1), || Millis(0));
+        assert_eq!(push(false), Pushed::Queued, "the session is at work");
+        assert!(!outbox.is_deferred());
     }
 
     #[test]
     fn frames_leave_in_the_order_they_came() {
         let outbox = Outbox::new(20, 40);
-        outbox.push(frame(2), Millis(0));
-        outbox.push(frame(3), Millis(0));
+        outbox.push(frame(2), || Millis(0));
+        outbox.push(frame(3), || Millis(0));
         outbox.push_front(frame(1));
         let lengths: Vec<usize> = std::iter::from_fn(|| outbox.pop()).map(|f| f.bytes()).collect();
         assert_eq!(lengths, [1, 2, 3]);

@@ -4,7 +4,6 @@ use std::net::IpAddr;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
-use axum::extract::ws::WebSocket;
 use futures_util::FutureExt;
 use nexo_chat::Reason;
 use nexo_chat::model::Caller;
@@ -17,6 +16,7 @@ use crate::socket::close::SocketClose;
 use crate::socket::guard::ConnectionGuard;
 use crate::socket::handshake::{self, AuthenticatedSocket};
 use crate::socket::session::Session;
+use crate::websocket::WebSocket;
 
 /// What the HTTP upgrade said about the client of a socket.
 pub(crate) enum UpgradeAuth {

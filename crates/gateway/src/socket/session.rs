@@ -1,19 +1,16 @@
 //! An authenticated socket: reads frames, calls the domain, writes replies and pushes. One task.
 
 use std::collections::BTreeMap;
+use std::future::poll_fn;
 use std::sync::Arc;
 use std::time::Instant;
 
-use axum::extract::ws::WebSocket;
-use futures_util::{SinkExt, StreamExt};
 use nexo_chat::chat::SessionState;
 use nexo_chat::command::{Command, HandleOutcome};
 use nexo_chat::ids::{MessageId, Millis};
 use nexo_chat::throttle::Bucket;
 use nexo_chat::{Reason, auth};
-use nexo_wire::dialect::{
-    ClaimedSender, DecodeError, Decoded, Dialect, Echo, Frame, Inbound, Packet,
-};
+use nexo_wire::dialect::{ClaimedSender, DecodeError, Decoded, Dialect, Echo, Frame, Inbound};
 
 use crate::delivery::two_phase_waiters::MessageRef;
 use crate::gateway::Gateway;
@@ -25,6 +22,7 @@ use crate::socket::guard::ConnectionGuard;
 use crate::socket::io::{InFlightSend, SendContext, SocketEvent, SocketIo};
 use crate::socket::strikes::Strikes;
 use crate::socket::timings;
+use crate::websocket::WebSocket;
 
 pub(super) struct Session {
     pub(super) gateway: Arc<Gateway>,
@@ -76,7 +74,7 @@ impl Session {
     /// Queues a reply or a resent message, if the dialect has a frame for it.
     pub(super) fn push_reply(&self, frame: impl Into<Option<Frame>>) {
         if let Some(frame) = frame.into() {
-            self.connection.outbox.push_reply(frame.into(), self.ticks());
+            self.connection.outbox.push_reply(frame.into(), || self.ticks());
         }
     }
 
@@ -96,13 +94,10 @@ impl Session {
                 self.feed_outbox();
             }
             let handled = match self.io.next(!self.resend_queue.is_empty()).await {
-                SocketEvent::Text(text) => self.handle_frame(Packet::Text(&text)).await,
-                SocketEvent::Binary(bytes) => self.handle_frame(Packet::Binary(&bytes)).await,
+                // Boxed: it is most of this future, and an idle session would carry it.
+                SocketEvent::Frame => Box::pin(self.handle_frame()).await,
                 SocketEvent::SendCompleted(completed) => self.reply_to_send(completed),
-                SocketEvent::Control => {
-                    self.connection.note_activity(self.ticks());
-                    self.count_frame()
-                }
+                SocketEvent::Control => self.count_frame(),
                 SocketEvent::Room => Ok(()),
                 SocketEvent::CloseRequested(reason) => Err(self.close(reason)),
                 SocketEvent::Violation(violation) => {
@@ -121,15 +116,13 @@ impl Session {
         let is_slow = self.connection.close_reason() == Some(Reason::SlowConsumer);
         if !is_slow && !close.is_gone() {
             let flushing = async {
-                while let Some(completed) = self.io.in_flight.next().await {
+                while let Some(completed) = self.io.next_completed().await {
                     if self.reply_to_send(completed).is_err() {
                         break;
                     }
                 }
-                while let Some(frame) = self.connection.outbox.pop() {
-                    self.io.socket.feed(frame.into()).await?;
-                }
-                Ok::<_, axum::Error>(())
+                self.connection.outbox.end_deferral();
+                poll_fn(|cx| self.io.poll_write(cx)).await
             };
             if !matches!(tokio::time::timeout(CLOSE_TIMEOUT, flushing).await, Ok(Ok(()))) {
                 return;
@@ -146,15 +139,12 @@ impl Session {
         close.send(&mut self.io.socket).await;
     }
 
-    async fn handle_frame(&mut self, packet: Packet<'_>) -> Result<(), SocketClose> {
-        #[cfg(debug_assertions)]
-        crate::test_panic::on_frame(&packet);
+    async fn handle_frame(&mut self) -> Result<(), SocketClose> {
         let now = self.now();
         let received_at = Instant::now();
-        self.connection.note_activity(self.ticks());
         self.gateway.meters.frames_in.increment(1);
         self.count_frame()?;
-        let Some((command, echo)) = self.decode_command(packet, now)? else { return Ok(()) };
+        let Some((command, echo)) = self.decode_command(now)? else { return Ok(()) };
         let two_phase_id = match self.wait_for_resolution(&command) {
             Ok(id) => id,
             Err(reason) => return self.refuse(reason, &echo, now),
@@ -171,7 +161,7 @@ impl Session {
             Ok(HandleOutcome::Pending(pending)) => {
                 let check_us = timings::check_time(received_at);
                 let context = SendContext { echo, received_at, check_us, two_phase_id };
-                self.io.in_flight.push_back(InFlightSend::new(context, pending));
+                self.io.add_in_flight(InFlightSend::new(context, pending));
                 Ok(())
             }
             Err(error) => {
@@ -182,11 +172,13 @@ impl Session {
     }
 
     /// The command in a frame; `None` if the frame was answered or put off here.
-    fn decode_command(
-        &mut self,
-        packet: Packet<'_>,
-        now: Millis,
-    ) -> Result<Option<(Command, Echo)>, SocketClose> {
+    fn decode_command(&mut self, now: Millis) -> Result<Option<(Command, Echo)>, SocketClose> {
+        let packet = match self.io.socket.packet() {
+            Ok(packet) => packet,
+            Err(violation) => return Err(SocketClose::violation(violation, self.dialect(), now)),
+        };
+        #[cfg(debug_assertions)]
+        crate::test_panic::on_frame(&packet);
         let Decoded { inbound, echo, claimed } = match self.dialect().decode(packet) {
             Ok(decoded) => decoded,
             Err(DecodeError { reason, echo }) => {
@@ -243,10 +235,11 @@ impl Session {
         if has_room { Ok(Some(id)) } else { Err(Reason::ServerBusy) }
     }
 
-    /// Counts a frame against this connection's limit.
+    /// Notes that the client is there, and counts a frame against this connection's limit.
     fn count_frame(&mut self) -> Result<(), SocketClose> {
         let options = &self.gateway.options;
         let ticks = self.gateway.chat.clock.ticks();
+        self.connection.note_activity(ticks);
         let rate = f64::from(options.frames_per_second) / 1000.0;
         if rate == 0.0 || self.frame_limit.take(rate, f64::from(options.frames_burst), ticks) {
             return Ok(());
@@ -269,6 +262,6 @@ mod tests {
     #[test]
     fn a_waiting_socket_costs_little() {
         let size = size(Session::run);
-        assert!(size <= 2200, "{size} bytes");
+        assert!(size <= 900, "{size} bytes");
     }
 }

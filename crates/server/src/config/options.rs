@@ -85,6 +85,7 @@ impl Config {
             ),
             outbox_low_bytes: gateway.outbox_low_bytes,
             outbox_high_bytes: gateway.outbox_high_bytes,
+            receipt_delay: Duration::from_millis(self.receipts.delay_ms),
             unwritable_close_ms: gateway.unwritable_close_ms,
             connections_max,
             connections_per_address: limits.connections_per_address,

@@ -87,11 +87,12 @@ pub(crate) struct GroupSettings {
     pub(crate) none_online: usize,
 }
 
-/// Read receipts in groups.
+/// Receipts.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ReceiptSettings {
     pub(crate) group_members_max: u32,
+    pub(crate) delay_ms: u64,
 }
 
 /// Page sizes of catching up.

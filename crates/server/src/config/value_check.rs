@@ -121,6 +121,7 @@ impl Config {
             (1..=86_400_000).contains(&self.gateway.write_timeout_ms),
             "gateway.write_timeout_ms is 1 to 86400000",
         );
+        problems.require(self.receipts.delay_ms <= 1000, "receipts.delay_ms is 0 to 1000");
         problems.require(
             self.gateway.ping_after_ms < self.gateway.idle_timeout_ms,
             "gateway.ping_after_ms is below gateway.idle_timeout_ms",

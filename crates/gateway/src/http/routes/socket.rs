@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::Extension;
-use axum::extract::{Query, State, WebSocketUpgrade};
+use axum::extract::{Query, State};
 use axum::http::{HeaderMap, Uri, header};
 use axum::response::Response;
 use nexo_chat::model::Caller;
@@ -16,12 +16,7 @@ use crate::http::extract::bearer;
 use crate::http::response::RequestContext;
 use crate::meters::Meters;
 use crate::socket::serve::{UpgradeAuth, serve};
-
-/// Read buffer of a socket: a few frames. Small buffers measured faster, and they are most of the memory of an idle
-/// socket.
-const READ_BYTES: usize = 2 * 1024;
-/// Frames are collected up to this many bytes before a write, unless nothing more is queued.
-const WRITE_BYTES: usize = 4 * 1024;
+use crate::websocket::{NotAnUpgrade, Upgrade};
 
 /// The protocol that is chosen if a client offers it. A browser, which cannot set headers, offers its token beside it.
 const PROTOCOL: &str = "nexo";
@@ -40,11 +35,14 @@ fn query_handshake(
     query.handshake(token, gateway.options.token_in_query)
 }
 
+fn offered_protocols(headers: &HeaderMap) -> impl Iterator<Item = &str> {
+    let offered = headers.get_all(header::SEC_WEBSOCKET_PROTOCOL).iter();
+    offered.filter_map(|it| it.to_str().ok()).flat_map(|it| it.split(',')).map(str::trim)
+}
+
 /// The token among the protocols that a client offers.
 fn token_protocol(headers: &HeaderMap) -> Option<&str> {
-    let offered = headers.get_all(header::SEC_WEBSOCKET_PROTOCOL).iter();
-    let mut offered = offered.filter_map(|value| value.to_str().ok()).flat_map(|it| it.split(','));
-    offered.find_map(|protocol| protocol.trim().strip_prefix(TOKEN_PROTOCOL))
+    offered_protocols(headers).find_map(|protocol| protocol.strip_prefix(TOKEN_PROTOCOL))
 }
 
 /// Checks that token, sender and device match.
@@ -66,7 +64,7 @@ pub(in crate::http) async fn upgrade(
     uri: Uri,
     headers: HeaderMap,
     Extension(place): Extension<Arc<Place>>,
-    upgrade: Result<WebSocketUpgrade, axum::extract::ws::rejection::WebSocketUpgradeRejection>,
+    upgrade: Result<Upgrade, NotAnUpgrade>,
 ) -> Response {
     if !is_origin_allowed(&headers, &gateway.options.allowed_origins) {
         return context.refuse(Reason::OriginNotAllowed);
@@ -74,7 +72,9 @@ pub(in crate::http) async fn upgrade(
     if gateway.is_draining() {
         return context.refuse(Reason::ShuttingDown);
     }
-    let Ok(upgrade) = upgrade else { return context.refuse(Reason::InvalidParam) };
+    let Ok(upgrade) = upgrade else {
+        return NotAnUpgrade::add_version(context.refuse(Reason::InvalidParam));
+    };
     if let Err(no_place) = place.count_socket(context.client_ip) {
         Meters::count_no_place(no_place);
         return context.refuse(Reason::TooManyConnections);
@@ -92,13 +92,11 @@ pub(in crate::http) async fn upgrade(
             (Err(reason), None) => return context.refuse(reason),
         },
     };
-    upgrade
-        .protocols([PROTOCOL])
-        .read_buffer_size(READ_BYTES)
-        .write_buffer_size(WRITE_BYTES)
-        .max_message_size(gateway.options.frame_bytes_max)
-        .max_frame_size(gateway.options.frame_bytes_max)
-        .on_upgrade(move |socket| serve(gateway, socket, upgrade_auth, place))
+    let protocol = offered_protocols(&headers).any(|it| it == PROTOCOL).then_some(PROTOCOL);
+    let message_bytes_max = gateway.options.frame_bytes_max;
+    upgrade.respond(protocol, message_bytes_max, move |socket| {
+        serve(gateway, socket, upgrade_auth, place)
+    })
 }
 
 /// A browser sends the origin of the page: it must be this server or one of `allowed_origins`. Other clients send none.
