@@ -5,7 +5,7 @@ ROUNDS ?= 20
 CASES ?= 200000
 export CARGO_TERM_COLOR ?= auto
 
-.PHONY: help run web cluster test tools check fmt gen fuzz schemathesis clients bench growth crash power scenarios release
+.PHONY: help run web cluster test tools check fmt gen fuzz schemathesis clients profile bench growth crash power scenarios release
 
 help: ## show this list
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -49,6 +49,9 @@ schemathesis: ## test a real server with requests generated from docs/openapi.js
 
 clients: ## generate clients from docs/openapi.json with two generators and run them against a real server
 	scripts/openapi-clients
+
+profile: release ## show where the processor time of a message goes (needs linux-perf): ARGS="--window 8"
+	scripts/profile $(ARGS)
 
 bench: release ## measure the whole table of docs/performance.md (under ten minutes): MESSAGES=10000000
 	scripts/bench

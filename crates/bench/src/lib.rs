@@ -6,7 +6,7 @@
 //! - `http`, `accounts`, `socket`: users and their sockets;
 //! - `codec`, `dialects`, `bare`: the frames of the real protocol and of the bare relay;
 //! - `schedule`: when each task may send, and when a phase is over;
-//! - `measure`, `progress`: histograms and rates, and progress bars;
+//! - `measure`, `seconds`, `progress`: histograms and rates, and progress bars;
 //! - `endpoint`, [`started`]: the server under load, and one that is started for it;
 //! - `stage`: one phase of load;
 //! - `ledger`, `pair`, [`private`]: private messages;
@@ -38,6 +38,7 @@ mod measure;
 mod pair;
 mod progress;
 mod schedule;
+mod seconds;
 mod stage;
 mod table;
 

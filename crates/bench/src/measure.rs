@@ -9,8 +9,9 @@ use anyhow::Result;
 use hdrhistogram::Histogram;
 use serde::Serialize;
 
-use crate::ledger::{Counters, Sample};
+use crate::ledger::{Counters, Sample, Step};
 use crate::schedule::nanos;
+use crate::seconds::Seconds;
 
 /// Tasks record their samples in batches of this size, so that they rarely contend for the lock.
 const BATCH: usize = 64;
@@ -76,6 +77,8 @@ pub struct Load {
     pub delivered_per_second: f64,
     /// From when a message was due to its ACK(saved).
     pub saved: Percentiles,
+    /// The same of the messages due in the second with the greatest p99.
+    pub worst_second: Percentiles,
     /// From when a message was due to its push at the receiver.
     pub pushed: Percentiles,
     /// From when a message was due to its delivered receipt.
@@ -157,6 +160,8 @@ pub(crate) struct Recorder {
     measured: Range<u64>,
     /// By [`Step`].
     steps: Mutex<[StepStats; 5]>,
+    /// ACK(saved) by the second.
+    seconds: Mutex<Seconds>,
     /// Samples so far, for the progress bar.
     seen: AtomicU64,
 }
@@ -171,7 +176,7 @@ impl Recorder {
             StepStats::new()?,
             StepStats::new()?,
         ]);
-        Ok(Self { measured, steps, seen: AtomicU64::new(0) })
+        Ok(Self { measured, steps, seconds: Mutex::default(), seen: AtomicU64::new(0) })
     }
 
     /// Records a task's samples if there are enough for a batch.
@@ -185,13 +190,18 @@ impl Recorder {
     pub(crate) fn record(&self, samples: &mut Vec<Sample>) {
         self.seen.fetch_add(samples.len() as u64, Ordering::Relaxed);
         let mut steps = self.steps.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut seconds = self.seconds.lock().unwrap_or_else(PoisonError::into_inner);
         for sample in samples.drain(..) {
             let step = &mut steps[sample.step as usize];
             if self.measured.contains(&sample.at) {
                 step.arrivals.count(sample.at - self.measured.start);
             }
             if self.measured.contains(&sample.due) {
-                step.latency.saturating_record(sample.at.saturating_sub(sample.due));
+                let latency = sample.at.saturating_sub(sample.due);
+                step.latency.saturating_record(latency);
+                if sample.step == Step::Saved {
+                    seconds.record(sample.due - self.measured.start, latency);
+                }
             }
         }
     }
@@ -199,6 +209,8 @@ impl Recorder {
     /// Adds the samples of another phase at the same time.
     pub(crate) fn add(&mut self, other: Self) -> Result<()> {
         let steps = self.steps.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let seconds = self.seconds.get_mut().unwrap_or_else(PoisonError::into_inner);
+        seconds.add(&other.seconds.into_inner().unwrap_or_else(PoisonError::into_inner))?;
         let others = other.steps.into_inner().unwrap_or_else(PoisonError::into_inner);
         for (step, other) in steps.iter_mut().zip(others) {
             step.latency.add(&other.latency)?;
@@ -222,6 +234,8 @@ impl Recorder {
         let nanos = self.measured.end - self.measured.start;
         let seconds = Duration::from_nanos(nanos).as_secs_f64();
         let steps = self.steps.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let worst_second =
+            self.seconds.into_inner().unwrap_or_else(PoisonError::into_inner).worst();
         #[expect(clippy::cast_precision_loss, reason = "a rate needs no more digits")]
         let rate = |step: &StepStats| step.arrivals.steps.iter().sum::<u64>() as f64 / seconds;
         Load {
@@ -231,6 +245,7 @@ impl Recorder {
             pushed_per_second: rate(&steps[1]),
             delivered_per_second: rate(&steps[2]),
             saved: Percentiles::of(&steps[0].latency),
+            worst_second,
             pushed: Percentiles::of(&steps[1].latency),
             delivered: Percentiles::of(&steps[2].latency),
             all: Percentiles::of(&steps[3].latency),
@@ -245,7 +260,6 @@ impl Recorder {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ledger::Step;
 
     #[test]
     fn percentiles_are_those_of_what_was_fed() {

@@ -36,6 +36,7 @@ pub(crate) fn rows(load: &Load) -> Vec<(&'static str, Option<f64>, &Percentiles)
     let all = [
         ("ACK(accepted)", None, &load.accepted),
         ("ACK(saved)", Some(load.saved_per_second), &load.saved),
+        ("  worst second", None, &load.worst_second),
         ("pushed", Some(load.pushed_per_second), &load.pushed),
         ("delivered", Some(load.delivered_per_second), &load.delivered),
         ("to the last", None, &load.all),
