@@ -25,13 +25,13 @@ afterAll(async () => {
 const acks = () => tap.of("up", "ACK").map(({ ackType, msgSeq }) => `${ackType} ${msgSeq}`);
 
 test("with a hole only what is before it is acknowledged; then it is filled, then the rest", async () => {
+  // Each time, not once: the comparison after connecting may have the server send them again.
   const lost = new Set(["4", "5"]);
-  tap.swallows = (way, { type, msgSeq }) =>
-    way === "down" && type === "SINGLE_CHAT" && lost.delete(String(msgSeq));
+  tap.swallows = (way, { type, msgSeq }) => way === "down" && type === "SINGLE_CHAT" && lost.has(String(msgSeq));
   for (let i = 1; i <= 8; i += 1) await alice.saved(alice.send({ to: "bob" }, `${i}`));
-  await until(() => tap.of("down", "SINGLE_CHAT").length === 6, "the others arrive");
-  await until(() => acks().length > 0, "an acknowledgement");
-  expect(acks().at(-1)).toBe("delivered 3");
+  const arrived = () => new Set(tap.of("down", "SINGLE_CHAT").map(({ msgSeq }) => msgSeq));
+  await until(() => arrived().size === 6, "the others arrive");
+  await until(() => acks().at(-1) === "delivered 3", "what is before the hole is acknowledged");
   expect(bob.messages({ to: "alice" }).map(({ seq }) => seq)).toEqual([1, 2, 3]);
   await until(() => bob.messages({ to: "alice" }).length === 8, "the gap is filled");
   await until(() => acks().at(-1) === "delivered 8", "and acknowledged");
