@@ -17,7 +17,7 @@ use lsm_tree::{AbstractTree, AnyTree, SeqNo};
 use super::compaction_pace::PaceFilters;
 use super::engine::{catch_panics, is_damage};
 use super::fail_points::{FailPoint, reach};
-use super::pace::Pace;
+use super::pace::{CommitCount, Pace};
 use super::poison::EngineFault;
 use super::tables;
 
@@ -49,9 +49,9 @@ pub(crate) struct Compaction {
 }
 
 impl Compaction {
-    pub(crate) fn new(trees: usize) -> Self {
+    pub(crate) fn new(trees: usize, commits: &CommitCount) -> Self {
         let plans = (0..trees).map(|_| Mutex::default()).collect();
-        Self { plans, pace: Arc::default(), installing: Arc::default() }
+        Self { plans, pace: Pace::beside(commits), installing: Arc::default() }
     }
 
     /// The filter with which a tree's compactions keep their pace.

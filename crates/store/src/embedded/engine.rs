@@ -28,7 +28,7 @@ use super::flushed_ids::FlushedIds;
 use super::keys::{KeyRange, Keyspace};
 use super::memtables::Memtables;
 use super::options::Options;
-use super::pace::{Pace, PacedTables};
+use super::pace::{CommitCount, Pace, PacedTables};
 use super::poison::{EngineFault, is_out_of_resources};
 use super::quarantine::Quarantine;
 use super::tables::{self, TREE_FILE};
@@ -62,13 +62,14 @@ pub(crate) struct Engine {
     memtable_bytes: AtomicU64,
     compaction: Compaction,
     flush_pace: Arc<Pace>,
+    commits: CommitCount,
     pub(crate) quarantine: Quarantine,
 }
 
 impl Engine {
     /// Creates the trees in a new folder.
     pub(crate) fn create(folder: &Path, options: &Options) -> Result<(), EngineFault> {
-        let compaction = Compaction::new(Keyspace::ALL.len());
+        let compaction = Compaction::new(Keyspace::ALL.len(), &CommitCount::default());
         drop(open_trees(folder, options, &SequenceNumberCounter::default(), &compaction)?);
         // Each tree has synced its own folder, but not its entry in this one.
         catch_panics("sync", || Ok(File::open(folder)?.sync_all()?))
@@ -93,7 +94,8 @@ impl Engine {
             }
         }
         let numbers = SequenceNumberCounter::default();
-        let compaction = Compaction::new(Keyspace::ALL.len());
+        let commits = CommitCount::default();
+        let compaction = Compaction::new(Keyspace::ALL.len(), &commits);
         let trees = open_trees(folder, options, &numbers, &compaction)?;
         let newest = trees.iter().filter_map(AbstractTree::get_highest_persisted_seqno).max();
         let next = newest.unwrap_or(0) + 1;
@@ -108,7 +110,8 @@ impl Engine {
             scans: Mutex::default(),
             memtable_bytes: AtomicU64::new(0),
             compaction,
-            flush_pace: Arc::default(),
+            flush_pace: Pace::beside(&commits),
+            commits,
             quarantine: Quarantine::default(),
         })
     }
@@ -224,6 +227,9 @@ impl Engine {
             };
         }
         drop(memtables);
+        if collected > 0 {
+            self.commits.fetch_add(1, Ordering::Relaxed);
+        }
         self.memtable_bytes.fetch_add(collected, Ordering::Relaxed);
         self.visible.store(number + 1, Ordering::Release);
     }
@@ -360,7 +366,8 @@ impl Engine {
     pub(crate) fn opens(folder: &Path, keyspace: Keyspace, options: &Options) -> bool {
         let numbers = SequenceNumberCounter::default();
         let (cache, files) = caches(options);
-        open_tree(folder, keyspace, &numbers, &cache, &files, &Compaction::new(0)).is_ok()
+        let compaction = Compaction::new(0, &CommitCount::default());
+        open_tree(folder, keyspace, &numbers, &cache, &files, &compaction).is_ok()
     }
 
     /// Puts a record with its own number into a tree, whatever its order.

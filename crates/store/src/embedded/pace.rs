@@ -3,14 +3,15 @@
 //! A thread that writes a table as fast as it can takes a core from the threads that answer, and
 //! hands the disk tens of megabytes at once, which the next sync of the log has to wait for. So after
 //! every step it has the system begin to write what it has written so far, and rests for a multiple of
-//! the time that the step took. It stops resting while others wait for it.
+//! the time that the step took. It does not rest while others wait for it, nor while nobody commits:
+//! then it disturbs nobody, and what it leaves undone would only make reads slower.
 
 use std::fs::{self, File};
 use std::io;
 use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -23,14 +24,25 @@ const STEP_BYTES: usize = 64 << 10;
 const REST_FACTOR: u32 = 3;
 /// A step that took long waited for a core or the disk; resting as long again would be too much.
 const REST_MAX: Duration = Duration::from_millis(5);
+/// The store is idle when nothing was committed for so long.
+const IDLE_AFTER: Duration = Duration::from_millis(100);
+
+/// Counts committed batches, for background work to see whether it may disturb anybody.
+pub(crate) type CommitCount = Arc<AtomicU64>;
 
 /// Whether background work may take its time.
 #[derive(Debug, Default)]
 pub(crate) struct Pace {
     hurries: AtomicBool,
+    commits: CommitCount,
 }
 
 impl Pace {
+    /// Work that only rests while this count grows.
+    pub(crate) fn beside(commits: &CommitCount) -> Arc<Self> {
+        Arc::new(Self { hurries: AtomicBool::default(), commits: Arc::clone(commits) })
+    }
+
     /// Sets whether somebody waits for the work.
     pub(crate) fn set_hurries(&self, hurries: bool) {
         self.hurries.store(hurries, Ordering::Relaxed);
@@ -51,13 +63,17 @@ pub(crate) struct PacedTables {
     since: Instant,
     /// Bytes since the last rest.
     step: usize,
+    /// The count of commits, and when it was last seen to grow.
+    commits: (u64, Instant),
 }
 
 impl PacedTables {
     /// Begins before the tables are created.
     pub(crate) fn begin(pace: &Arc<Pace>, folder: &Path) -> Self {
         let tables = GrowingTables::new(folder);
-        Self { pace: Arc::clone(pace), tables, since: Instant::now(), step: 0 }
+        let since = Instant::now();
+        let commits = (pace.commits.load(Ordering::Relaxed), since);
+        Self { pace: Arc::clone(pace), tables, since, step: 0, commits }
     }
 
     /// Counts written bytes, and rests when a step is done.
@@ -68,8 +84,18 @@ impl PacedTables {
         }
         self.step = 0;
         self.tables.write_out();
-        self.pace.rest(self.since);
+        if !self.is_idle() {
+            self.pace.rest(self.since);
+        }
         self.since = Instant::now();
+    }
+
+    fn is_idle(&mut self) -> bool {
+        let (count, now) = (self.pace.commits.load(Ordering::Relaxed), Instant::now());
+        if count != self.commits.0 {
+            self.commits = (count, now);
+        }
+        now.duration_since(self.commits.1) >= IDLE_AFTER
     }
 
     /// Waits until everything so far is on the disk, so that the library, which syncs its last table
@@ -136,4 +162,23 @@ pub(crate) fn begin_writing(file: &File, begun: &mut u64) -> io::Result<()> {
 fn newest(folder: &Path) -> u64 {
     let names = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.file_name());
     names.filter_map(|name| name.to_str()?.parse().ok()).max().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn work_rests_only_while_others_commit() {
+        let commits = CommitCount::default();
+        let folder = tempfile::tempdir().unwrap();
+        let mut work = PacedTables::begin(&Pace::beside(&commits), folder.path());
+        assert!(!work.is_idle(), "it has not looked for long enough");
+        thread::sleep(IDLE_AFTER);
+        assert!(work.is_idle());
+        commits.fetch_add(1, Ordering::Relaxed);
+        assert!(!work.is_idle());
+        thread::sleep(IDLE_AFTER);
+        assert!(work.is_idle());
+    }
 }
