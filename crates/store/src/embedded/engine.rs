@@ -3,7 +3,7 @@
 //! They have no log of their own: what is in their memtables is in the commit log too. Only the
 //! committer writes to them, so a batch has one sequence number, and a scan sees whole batches.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::ops::Bound;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -16,19 +16,18 @@ use lsm_tree::config::{
 };
 use lsm_tree::file::TABLES_FOLDER;
 use lsm_tree::{
-    AbstractTree, AnyTree, Cache, CompressionType, Config, DescriptorTable, Guard, InternalValue,
-    SeqNo, SequenceNumberCounter,
+    AbstractTree, AnyTree, Cache, CompressionType, Config, DescriptorTable, Guard, SeqNo,
+    SequenceNumberCounter,
 };
 use nexo_chat::store::Order;
 
 use super::batch::{Batch, Write};
 use super::compaction::Compaction;
-use super::doctor::KeyGap;
 use super::flushed_ids::FlushedIds;
 use super::keys::{KeyRange, Keyspace};
 use super::memtables::Memtables;
 use super::options::Options;
-use super::pace::{CommitCount, Pace, PacedTables};
+use super::pace::{CommitCount, Pace};
 use super::poison::{EngineFault, is_out_of_resources};
 use super::quarantine::Quarantine;
 use super::tables::{self, TREE_FILE};
@@ -37,15 +36,11 @@ use super::unflushed_ids::UnflushedIds;
 /// Bytes as the trees return them.
 pub(crate) type Slice = lsm_tree::Slice;
 
-/// Sorted runs in level 0 that may wait for compaction; beyond it, nothing is flushed.
-const L0_RUNS_MAX: usize = 24;
-/// Runs in level 0 from which on compaction does not rest.
-const L0_RUNS_HURRY: usize = 6;
-/// The list of a tree's files has room for 255 runs. A tree that damage keeps from being compacted
-/// must stop before.
-const RUNS_MAX: usize = 240;
 /// Damaged blocks that a search for the last readable record passes.
 const BLOCKS_PASSED_MAX: usize = 64;
+
+mod salvage;
+mod upkeep;
 
 pub(crate) struct Engine {
     trees: Vec<AnyTree>,
@@ -248,106 +243,6 @@ impl Engine {
         self.memtable_bytes.load(Ordering::Relaxed)
     }
 
-    /// Seals the memtables and starts new ones; the sealed ones wait for [`Engine::flush`].
-    pub(crate) fn seal(&self) {
-        self.memtables.seal(&self.trees);
-        self.unflushed_ids.seal();
-        self.memtable_bytes.store(0, Ordering::Relaxed);
-    }
-
-    /// Writes all sealed memtables to files, durably.
-    pub(crate) fn flush(&self) -> Result<(), EngineFault> {
-        if self.trees.iter().any(|tree| tree.l0_run_count() >= RUNS_MAX) {
-            return Err(EngineFault::new(
-                "damage kept files from being merged until there were too many: salvage the folder",
-            ));
-        }
-        while self.memtables.flush_oldest(&self.trees, self.oldest_visible(), &self.flush_pace)? {}
-        while let Some(ids) = self.unflushed_ids.oldest_sealed() {
-            let tree = self.tree(Keyspace::MessageIds);
-            let mut paced = PacedTables::begin(&self.flush_pace, &tables_folder(tree));
-            catch_panics("write out ids", || {
-                let mut file = tree.ingestion()?;
-                for (id, record) in ids.sorted() {
-                    paced.wrote(id.len() + record.len());
-                    file.write(id, record)?;
-                }
-                file.finish()
-            })?;
-            self.flushed_ids.refresh();
-            self.unflushed_ids.remove_oldest_sealed();
-        }
-        self.hurry_if_behind();
-        Ok(())
-    }
-
-    /// Compacts until there is nothing to gain; `is_stopping` may end it between two compactions.
-    pub(crate) fn compact(&self, is_stopping: impl Fn() -> bool) -> Result<(), EngineFault> {
-        let mut has_merged = true;
-        while has_merged {
-            has_merged = false;
-            // One compaction per tree in turn, so that no tree waits for all of another's.
-            for (index, tree) in self.trees.iter().enumerate() {
-                if is_stopping() {
-                    return Ok(());
-                }
-                let note = |fault: &EngineFault| self.quarantine.note(fault);
-                let step = self.compaction.step(index, tree, self.oldest_visible(), note);
-                self.flushed_ids.refresh();
-                has_merged |= step?;
-                self.hurry_if_behind();
-            }
-        }
-        Ok(())
-    }
-
-    /// Deletes files and memtables that were flushed or compacted and that no scan reads any more.
-    pub(crate) fn drop_old_versions(&self) -> Result<(), EngineFault> {
-        for tree in self.trees.iter().filter(|tree| tree.version_free_list_len() > 0) {
-            let path = &tree.tree_config().path;
-            catch_panics("tidy up", || {
-                tree.get_version_history_lock().maintenance(path, self.oldest_visible())
-            })?;
-        }
-        self.memtables.free_flushed();
-        Ok(())
-    }
-
-    /// Whether a tree's lock is in use for long.
-    pub(crate) fn is_installing(&self) -> bool {
-        self.compaction.is_installing()
-    }
-
-    /// Sets whether anybody waits for flushes.
-    pub(crate) fn hurry_flush(&self, hurries: bool) {
-        self.flush_pace.set_hurries(hurries);
-    }
-
-    /// Ends all rests of background work: the store is being closed.
-    pub(crate) fn hurry(&self) {
-        self.hurry_flush(true);
-        self.compaction.hurry(true);
-    }
-
-    /// Compaction stops resting before flushes have to wait for it.
-    fn hurry_if_behind(&self) {
-        let runs = self.trees.iter().map(AbstractTree::l0_run_count).max();
-        self.compaction.hurry(runs.is_some_and(|runs| runs >= L0_RUNS_HURRY));
-    }
-
-    /// Raises the visible number, so that new scans see the files of the last flush and compaction.
-    pub(crate) fn apply_empty_batch(&self) {
-        self.apply(Batch::default());
-    }
-
-    /// Whether compaction is so far behind that nothing more should be flushed. A tree with damage
-    /// does not catch up, so it is not waited for.
-    pub(crate) fn has_compaction_backlog(&self) -> bool {
-        let is_behind = |tree: &AnyTree| tree.l0_run_count() >= L0_RUNS_MAX;
-        let mut trees = self.trees.iter().enumerate();
-        trees.any(|(index, tree)| is_behind(tree) && !self.compaction.is_limited(index))
-    }
-
     /// Overwritten values below this number are visible to no scan.
     fn oldest_visible(&self) -> SeqNo {
         let scanning = self.scans();
@@ -357,48 +252,6 @@ impl Engine {
 
     fn scans(&self) -> MutexGuard<'_, BTreeMap<SeqNo, usize>> {
         self.scans.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// For the doctor, which reads trees that the library may not be able to open.
-impl Engine {
-    /// Whether the library opens a tree; creates it if there is none.
-    pub(crate) fn opens(folder: &Path, keyspace: Keyspace, options: &Options) -> bool {
-        let numbers = SequenceNumberCounter::default();
-        let (cache, files) = caches(options);
-        let compaction = Compaction::new(0, &CommitCount::default());
-        open_tree(folder, keyspace, &numbers, &cache, &files, &compaction).is_ok()
-    }
-
-    /// Puts a record with its own number into a tree, whatever its order.
-    pub(crate) fn restore(&self, keyspace: Keyspace, record: InternalValue, first_number: SeqNo) {
-        let number = record.key.seqno + first_number;
-        if keyspace == Keyspace::MessageIds {
-            self.flushed_ids.use_memtable();
-        }
-        let tree = self.tree(keyspace);
-        if record.is_tombstone() {
-            tree.remove(record.key.user_key, number);
-        } else {
-            tree.insert(record.key.user_key, record.value, number);
-        }
-        self.numbers.fetch_max(number + 1);
-        self.visible.fetch_max(number + 1, Ordering::Release);
-    }
-
-    /// Returns the gaps of a tree's tables: keys whose records cannot be read.
-    pub(crate) fn gaps(&self, keyspace: Keyspace) -> Vec<KeyGap> {
-        tables::gaps(self.tree(keyspace))
-    }
-
-    /// Returns the keys of a gap that any table or the memtable has, sorted.
-    pub(crate) fn keys_in(&self, keyspace: Keyspace, gap: &KeyGap) -> BTreeSet<Slice> {
-        let tree = self.tree(keyspace);
-        let memtable = tree.active_memtable();
-        let in_memory = memtable.iter().map(|record| record.key.user_key);
-        let mut keys: BTreeSet<Slice> = in_memory.filter(|key| gap.contains(key)).collect();
-        keys.extend(tables::keys_in(tree, gap));
-        keys
     }
 }
 
