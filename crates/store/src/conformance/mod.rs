@@ -91,6 +91,7 @@ pub const CASES: &[Case] = &[
     case("ranges_keep_to_their_limit", |o| Box::pin(reading::limits(o))),
     case("ranges_beyond_what_exists_give_what_exists", |o| Box::pin(reading::beyond(o))),
     case("a_range_never_runs_into_another_conversation", |o| Box::pin(reading::neighbours(o))),
+    case("several_ranges_are_read_in_one_call", |o| Box::pin(reading::several(o))),
     case("many_messages_read_back_the_same", |o| Box::pin(reading::many(o))),
     case("first_message_makes_both_members", |o| Box::pin(cursors::both_members(o))),
     case("strangers_have_no_standing", |o| Box::pin(cursors::strangers(o))),

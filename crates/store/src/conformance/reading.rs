@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use nexo_chat::ids::{ConversationId, MessageId, Seq};
-use nexo_chat::store::{Limit, Order, Store};
+use nexo_chat::store::{Limit, Order, PageRequest, Store};
 
 use super::Opener;
 use super::fixtures::{all, group, pair, say, send, send_many, seqs};
@@ -88,6 +88,30 @@ pub(super) async fn neighbours(opener: Arc<dyn Opener>) {
             assert!(read.iter().all(|message| message.conversation == id), "{id}");
         }
     }
+}
+
+pub(super) async fn several(opener: Arc<dyn Opener>) {
+    let store = opener.open();
+    send_many(&store, "alice", "bob", "b", 5).await;
+    send_many(&store, "alice", "carol", "c", 3).await;
+    let request = |peer: &str, range: std::ops::RangeInclusive<u64>, count| PageRequest {
+        conversation: pair("alice", peer),
+        range: Seq(*range.start())..=Seq(*range.end()),
+        limit: Limit::of(count),
+    };
+    // One of them unknown, one twice: the pages come in the order of the requests.
+    let requests = vec![
+        request("carol", 2..=u64::MAX, 9),
+        request("zoe", 1..=9, 9),
+        request("bob", 2..=4, 9),
+        request("bob", 1..=5, 2),
+    ];
+    let pages = store.message_pages(requests).await.unwrap();
+    let read: Vec<_> = pages.iter().map(|page| seqs(&page.messages)).collect();
+    assert_eq!(read, [vec![2, 3], vec![], vec![2, 3, 4], vec![1, 2]]);
+    let is_carols = pages[0].messages.iter().all(|it| it.conversation == pair("alice", "carol"));
+    assert!(is_carols);
+    assert!(store.message_pages(Vec::new()).await.unwrap().is_empty());
 }
 
 pub(super) async fn many(opener: Arc<dyn Opener>) {
