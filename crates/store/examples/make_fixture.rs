@@ -13,8 +13,8 @@ use nexo_chat::membership::{
     MemberProfileChange, NewGroup, Role,
 };
 use nexo_chat::model::{
-    Content, CursorKind, Draft, HiddenChange, HiddenMark, Login, Profile, Receive, ReplyTo,
-    SettingsChange, User,
+    AccountDetails, Content, CursorKind, Draft, HiddenChange, HiddenMark, Login, Profile, Receive,
+    ReplyTo, SettingsChange, User,
 };
 use nexo_chat::policy::group::decide;
 use nexo_chat::policy::send::Permit;
@@ -116,6 +116,7 @@ fn account(id: &UserId) -> User {
         updated_at: Millis(1000),
         password_hash: "$argon2id$…".into(),
         session_version: 1,
+        details: AccountDetails::default(),
     }
 }
 

@@ -7,8 +7,10 @@
 //! - [`mini_im`]: imports the tables of an older system
 //! - [`conformance`]: the contract as named cases, run on every engine
 
+mod account_rules;
 pub mod archive;
 pub mod conformance;
+mod details;
 pub mod embedded;
 mod group_events;
 mod login_rules;

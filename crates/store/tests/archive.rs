@@ -139,6 +139,7 @@ fn story() -> Vec<Call> {
     let mut calls = vec![
         Call::CreateUser { user: 0, hash: 7 },
         Call::CreateUser { user: 1, hash: 9 },
+        Call::Account { user: 1, what: 2 },
         Call::Reset { user: 0, code: 2, now: 5 },
         Call::Seen { user: 0, at: 40 },
         Call::CreateLogin { user: 0, created: 2, lives: 90, now: 3 },

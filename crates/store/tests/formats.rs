@@ -12,7 +12,9 @@ use nexo_chat::ids::{
     ClientMsgId, ConversationId, GroupId, LoginId, MessageId, Millis, Seq, UserId,
 };
 use nexo_chat::membership::Role;
-use nexo_chat::model::{Content, Cursors, Draft, HiddenMark, Receive, ReplyTo, Settings, User};
+use nexo_chat::model::{
+    AccountDetails, Content, Cursors, Draft, HiddenMark, Receive, ReplyTo, Settings, User,
+};
 use nexo_chat::policy::send::Permit;
 use nexo_chat::store::{Appended, Limit, Order, Store};
 use nexo_store::Embedded;
@@ -68,7 +70,7 @@ async fn check(version: &str, is_new: bool) {
     // Raised at open, since new records are written from now on: an older program refuses the
     // folder.
     let format = fs::read_to_string(folder.path().join("FORMAT")).unwrap();
-    assert_eq!(format, "nexo store format 3\n");
+    assert_eq!(format, "nexo store format 4\n");
     let (alice, bob) = (UserId::parse("alice").unwrap(), UserId::parse("bob").unwrap());
     let conversation = ConversationId::private(&alice, &bob);
 
@@ -105,6 +107,7 @@ async fn check(version: &str, is_new: bool) {
     let account = store.user(&bob).await.unwrap().unwrap();
     assert_eq!((&*account.profile.nickname, &*account.profile.avatar), ("BOB", "picture"));
     assert_eq!(account.updated_at, account.created_at, "that was not kept then");
+    assert_eq!(account.details, AccountDetails::default(), "there were none");
     // The index of folded ids did not exist either, and was built.
     assert_eq!(store.user_by_folded_id(&bob.folded()).await.unwrap(), Some(bob.clone()));
     let impostor = User { id: UserId::parse("B0b").unwrap(), ..User::clone(&account) };

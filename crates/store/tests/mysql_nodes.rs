@@ -12,7 +12,7 @@ use nexo_chat::ids::{ClientMsgId, ConversationId, GroupId, Millis, Seq, UserId};
 use nexo_chat::membership::{
     GroupAction, GroupFacts, GroupProfile, HistoryPolicy, JoinCode, JoinPolicy, NewGroup,
 };
-use nexo_chat::model::{Content, CursorKind, Draft};
+use nexo_chat::model::{AccountDetails, AccountStatus, Content, CursorKind, Draft, Profile, User};
 use nexo_chat::policy::group::decide;
 use nexo_chat::policy::send::Permit;
 use nexo_chat::rules::GroupRules;
@@ -248,4 +248,33 @@ async fn delivered_cursors_are_known_here_at_once_and_everywhere_soon() {
     let standing = other.standing(&user("b"), &conversation).await.unwrap().unwrap();
     assert_eq!(standing.cursors.delivered, Seq(7), "closing writes what waits");
     assert_eq!(standing.cursors.read, Seq(7), "moved by the own message");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_deleted_account_is_gone_everywhere_once_other_nodes_are_told() {
+    let [one, other] = nodes();
+    let alice = User {
+        id: user("alice"),
+        profile: Profile::default(),
+        created_at: NOW,
+        updated_at: NOW,
+        password_hash: String::new(),
+        session_version: 1,
+        details: AccountDetails::default(),
+    };
+    one.create_user(alice).await.unwrap();
+    for node in [&one, &other] {
+        assert!(node.user_exists(&user("alice")).await.unwrap(), "it is remembered from now on");
+    }
+    let delete = |before: &User| {
+        let status = AccountStatus::Deleted { at: NOW };
+        Some(User {
+            details: AccountDetails { status, ..before.details.clone() },
+            ..before.clone()
+        })
+    };
+    one.change_account(&user("alice"), Box::new(delete)).await.unwrap().unwrap();
+    assert!(!one.user_exists(&user("alice")).await.unwrap(), "this node knows at once");
+    other.forget_user(&user("alice"));
+    assert!(!other.user_exists(&user("alice")).await.unwrap());
 }

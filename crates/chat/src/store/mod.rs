@@ -29,7 +29,7 @@ use crate::event::Event;
 use crate::ids::{ConnectionId, Millis, UserId};
 use crate::reason::{BoxError, Error, Reason};
 
-pub use self::accounts::AccountStore;
+pub use self::accounts::{AccountStore, ChangeAccount};
 pub use self::conversations::{ConversationStore, CursorMove};
 pub use self::groups::{DecideGroup, GroupFactsQuery, GroupOutcome, GroupStore};
 pub use self::logins::{CreatedLogin, LoginStore, RotateRequest, Rotation};

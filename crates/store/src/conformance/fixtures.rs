@@ -10,7 +10,9 @@ use nexo_chat::ids::{
 use nexo_chat::membership::{
     GroupAction, GroupFacts, GroupProfile, HistoryPolicy, JoinCode, JoinPolicy, NewGroup,
 };
-use nexo_chat::model::{Change, Content, Draft, Login, Message, Profile, Standing, User};
+use nexo_chat::model::{
+    AccountDetails, Change, Content, Draft, Login, Message, Profile, Standing, User,
+};
 use nexo_chat::policy::group::decide;
 use nexo_chat::policy::send::Permit;
 use nexo_chat::rules::GroupRules;
@@ -105,6 +107,7 @@ pub(super) fn account(id: &str) -> User {
         updated_at: NOW,
         password_hash: format!("hash of {id}"),
         session_version: 1,
+        details: AccountDetails::default(),
     }
 }
 

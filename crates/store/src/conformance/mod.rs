@@ -2,13 +2,14 @@
 //!
 //! In reading order: [`CASES`] lists everything; `fixtures` builds users and drafts; then the cases
 //! by subject: `sending`, `commit_listener`, `recall`, `reading`, `cursors`, `marks`, `groups`,
-//! `group_windows`, `accounts`, `logins`, `durability`.
+//! `group_windows`, `accounts`, `account_changes`, `logins`, `listings`, `durability`.
 
 #![allow(
     clippy::unwrap_used,
     reason = "a case is a test: a failed step is a broken promise and must stop it"
 )]
 
+mod account_changes;
 mod accounts;
 mod commit_listener;
 mod cursors;
@@ -16,6 +17,7 @@ mod durability;
 mod fixtures;
 mod group_windows;
 mod groups;
+mod listings;
 mod logins;
 mod marks;
 mod reading;
@@ -150,6 +152,16 @@ pub const CASES: &[Case] = &[
     case("a_profile_changes_in_what_is_named", |o| Box::pin(accounts::profile_changes(o))),
     case("a_new_password_ends_all_sign_ins", |o| Box::pin(accounts::new_password(o))),
     case("changes_to_nobody_are_none", |o| Box::pin(accounts::nobody(o))),
+    case("an_account_changes_as_a_whole", |o| Box::pin(account_changes::as_a_whole(o))),
+    case("an_account_is_created_with_its_details", |o| {
+        Box::pin(account_changes::created_with_details(o))
+    }),
+    case("parallel_changes_of_an_account_all_count", |o| Box::pin(account_changes::all_count(o))),
+    case("a_raised_session_version_ends_all_sign_ins", |o| {
+        Box::pin(account_changes::raised_version(o))
+    }),
+    case("a_deleted_account_is_gone_and_its_id_taken", |o| Box::pin(account_changes::deleted(o))),
+    case("accounts_come_in_pages_by_id", |o| Box::pin(listings::users(o))),
     case("a_sign_in_is_kept", |o| Box::pin(logins::kept(o))),
     case("old_sign_ins_are_forgotten", |o| Box::pin(logins::forgotten(o))),
     case("sign_ins_are_bounded", |o| Box::pin(logins::bounded(o))),
@@ -185,6 +197,7 @@ pub const CASES: &[Case] = &[
         Box::pin(marks::settings_before_first_message_survive(o))
     }),
     lasting("accounts_survive_a_crash", |o| Box::pin(durability::accounts_survive(o))),
+    lasting("details_of_accounts_survive_a_crash", |o| Box::pin(account_changes::survive_crash(o))),
     lasting("reset_codes_survive_a_crash", |o| Box::pin(accounts::resets_survive(o))),
     lasting("ended_sign_ins_stay_ended", |o| Box::pin(durability::ended_stay_ended(o))),
 ];

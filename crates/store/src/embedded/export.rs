@@ -84,7 +84,7 @@ pub(crate) fn item(
     match keyspace {
         Keyspace::Users => {
             let record: UserRecord<'_> = record::decode(keyspace, key, value)?;
-            Ok(Item::User(record.user(&user_id(text(keyspace, key)?)?)))
+            Ok(Item::User(record.user(&user_id(text(keyspace, key)?)?)?))
         }
         Keyspace::LastSeen => {
             let user = user_id(text(keyspace, key)?)?;

@@ -34,7 +34,9 @@ use nexo_chat::ids::{ConversationId, FoldedId, GroupId, LoginId, Seq, UserId};
 
 /// The number of this layout. Raised when a folder written by the new code cannot be read by the
 /// old one. Every older format is read: opening a folder upgrades it to this one.
-pub(crate) const FORMAT: u32 = 3;
+///
+/// Since 4, accounts have details; records have version 3.
+pub(crate) const FORMAT: u32 = 4;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Keyspace {
@@ -250,6 +252,11 @@ pub(crate) fn split(key: &[u8]) -> Option<(&str, &[u8])> {
     let end = key.iter().position(|byte| *byte == END_OF_ID)?;
     let (first, rest) = key.split_at(end);
     Some((std::str::from_utf8(first).ok()?, &rest[1..]))
+}
+
+/// Everything in a keyspace, or what comes after a key.
+pub(crate) fn after(key: Option<Vec<u8>>) -> KeyRange {
+    (key.map_or(Bound::Unbounded, Bound::Excluded), Bound::Unbounded)
 }
 
 pub(crate) fn user(id: &UserId) -> Vec<u8> {

@@ -47,7 +47,7 @@ struct MemoryState {
     mutes: BTreeMap<(GroupId, UserId), Millis>,
     join_codes: HashMap<JoinCode, GroupId>,
     last_seen: HashMap<UserId, Millis>,
-    users: HashMap<UserId, User>,
+    users: BTreeMap<UserId, User>,
     reset_codes: HashMap<UserId, ResetCode>,
     folded_ids: HashMap<FoldedId, UserId>,
     logins: BTreeMap<LoginId, Login>,

@@ -11,7 +11,7 @@ use super::fields::Fields;
 use super::row::LOGIN;
 use super::sql::{select_in, values};
 use super::transaction::{Transaction, with_retries};
-use super::{MySql, accounts, row};
+use super::{MySql, change_account, row};
 use crate::login_rules;
 use crate::login_rules::{LIVE_LOGINS_MAX, USED_TOKENS_MAX};
 
@@ -56,7 +56,7 @@ async fn try_create(
     now: Millis,
 ) -> Result<Option<CreatedLogin>, SqlFault> {
     let mut transaction = core.begin().await?;
-    let user = accounts::lock(&mut transaction, &login.user).await?;
+    let user = change_account::lock(&mut transaction, &login.user).await?;
     if user.is_none_or(|user| user.session_version != session_version) {
         transaction.roll_back().await?;
         return Ok(None);

@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::fault::{SqlFault, damaged};
 use super::fields::Fields;
 use super::sql::values;
+use crate::details;
 
 /// The columns of [`message`].
 pub(crate) const MESSAGE: &str = "conversation_id, seq, id, sender, client_id, sent_at, kind, \
@@ -167,9 +168,14 @@ pub(crate) fn maybe(text: &str) -> Option<&str> {
     Some(text).filter(|text| !text.is_empty())
 }
 
+/// The same for bytes.
+pub(crate) fn maybe_bytes(bytes: Vec<u8>) -> Option<Vec<u8>> {
+    Some(bytes).filter(|bytes| !bytes.is_empty())
+}
+
 /// The columns of [`user`].
 pub(crate) const USER: &str =
-    "id, nickname, avatar, extra, created_at, updated_at, password_hash, session_version";
+    "id, nickname, avatar, extra, created_at, updated_at, password_hash, session_version, details";
 
 pub(crate) fn user(row: Row) -> Result<User, SqlFault> {
     let mut fields = Fields::from(row);
@@ -181,6 +187,7 @@ pub(crate) fn user(row: Row) -> Result<User, SqlFault> {
         updated_at: fields.millis()?.max(created_at), // zero in rows that are older than this column
         password_hash: fields.text()?,
         session_version: fields.u64()?,
+        details: fields.details()?,
     })
 }
 
@@ -195,6 +202,7 @@ pub(crate) fn user_values(user: &User) -> Vec<Value> {
         user.updated_at.0,
         &user.password_hash,
         user.session_version,
+        maybe_bytes(details::encode(&user.details)),
     ]
 }
 

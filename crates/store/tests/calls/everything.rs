@@ -35,6 +35,7 @@ pub(crate) async fn everything(store: &Arc<dyn Store>) -> String {
             text += &conversation(store, &pair(n, m)).await;
         }
     }
+    writeln!(text, "{:?}", store.users(None, usize::MAX).await.unwrap()).unwrap();
     for n in 0..60 {
         writeln!(text, "{:?}", store.login(LoginId([n; 16])).await.unwrap()).unwrap();
         let code = JoinCode::random([n; 8]);

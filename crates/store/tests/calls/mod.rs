@@ -17,8 +17,8 @@ use nexo_chat::membership::{
     MemberProfileChange, NewGroup, Role,
 };
 use nexo_chat::model::{
-    Content, CursorKind, Draft, HiddenChange, HiddenMark, Login, Profile, ProfileChange, Receive,
-    ReplyTo, ResetCode, SettingsChange, User,
+    AccountDetails, AccountStatus, Content, CursorKind, Draft, HiddenChange, HiddenMark, Login,
+    Profile, ProfileChange, Receive, ReplyTo, ResetCode, SettingsChange, User,
 };
 use nexo_chat::policy::group::decide;
 use nexo_chat::policy::recall::may_recall;
@@ -47,6 +47,8 @@ pub(crate) enum Call {
     User { user: usize },
     Profile { user: usize, nickname: Option<u8>, extra: Option<u8> },
     Password { user: usize },
+    Account { user: usize, what: u8 },
+    Users { after: Option<usize>, limit: usize },
     CreateLogin { user: usize, created: u64, lives: u64, now: u64 },
     Login { n: usize },
     Rotate { hash: usize, now: u64 },
@@ -88,6 +90,9 @@ pub(crate) fn calls() -> impl Strategy<Value = Call> {
         2 => (who(), proptest::option::of(any::<u8>()), proptest::option::of(any::<u8>()))
             .prop_map(|(user, nickname, extra)| Call::Profile { user, nickname, extra }),
         1 => who().prop_map(|user| Call::Password { user }),
+        2 => (who(), 0..6_u8).prop_map(|(user, what)| Call::Account { user, what }),
+        1 => (proptest::option::of(who()), 0..4_usize)
+            .prop_map(|(after, limit)| Call::Users { after, limit }),
         4 => (who(), 0..50_u64, 0..50_u64, 0..50_u64)
             .prop_map(|(user, created, lives, now)| Call::CreateLogin { user, created, lives, now }),
         2 => (0..12_usize).prop_map(|n| Call::Login { n }),
@@ -180,6 +185,20 @@ pub(crate) async fn look(store: &Arc<dyn Store>, who: &UserId) -> String {
         store.group_by_code(&code).await.unwrap(),
         store.changes(&id.conversation(), Seq(2), 99).await.unwrap(),
     )
+}
+
+/// Returns any change of an account.
+fn account_change(user: &User, what: u8) -> Option<User> {
+    let mut user = user.clone();
+    match what {
+        0 => return None,
+        1 => user.details = AccountDetails::default(),
+        2 => user.details.is_bot = true,
+        3 => user.session_version += 1,
+        4 => user.details.password_changed_at = Some(Millis(user.session_version)),
+        _ => user.details.status = AccountStatus::Deleted { at: Millis(9) },
+    }
+    Some(user)
 }
 
 pub(crate) fn client_id(n: u8) -> ClientMsgId {
@@ -298,6 +317,7 @@ pub(crate) async fn make(store: &Arc<dyn Store>, call: &Call, names: &mut Names)
                 updated_at: Millis(1),
                 password_hash: hash.to_string(),
                 session_version: 1,
+                details: AccountDetails::default(),
             };
             format!("{:?}", store.create_user(account).await.unwrap())
         }
@@ -324,6 +344,14 @@ pub(crate) async fn make(store: &Arc<dyn Store>, call: &Call, names: &mut Names)
         }
         Call::Password { user: who } => {
             format!("{:?}", store.change_password(&user(who), 1, "new".into()).await.unwrap())
+        }
+        Call::Account { user: who, what } => {
+            let change = Box::new(move |user: &User| account_change(user, what));
+            let changed = store.change_account(&user(who), change).await.unwrap();
+            format!("{changed:?} {:?}", store.user_exists(&user(who)).await.unwrap())
+        }
+        Call::Users { after, limit } => {
+            format!("{:?}", store.users(after.map(user).as_ref(), limit).await.unwrap())
         }
         Call::CreateLogin { user: who, created, lives, now } => {
             let login = Login {

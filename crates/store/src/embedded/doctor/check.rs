@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use nexo_chat::ids::{ConversationId, GroupId, LoginId, Seq};
 use nexo_chat::membership::Group;
-use nexo_chat::model::{Cursors, Window};
+use nexo_chat::model::{Cursors, User, Window};
 use nexo_chat::progress::Progress;
 use serde::Serialize;
 
@@ -117,7 +117,8 @@ fn check_accounts(snapshot: &Snapshot, report: &mut Report, derived: &mut Derive
         report.records += 1;
         let id = std::str::from_utf8(key).ok().and_then(|id| user_id(id).ok());
         let record = record::decode::<UserRecord<'_>>(Keyspace::Users, key, value);
-        let (Some(id), Ok(_)) = (id, record) else {
+        let user = id.and_then(|id| record.ok()?.user(&id).ok());
+        let Some(User { id, .. }) = user else {
             return problems.push(None);
         };
         if !matches!(folded_ids::holder(core, &id.folded()), Ok(Some(_))) {

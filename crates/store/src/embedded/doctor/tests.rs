@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use nexo_chat::ids::{ClientMsgId, ConversationId, MessageId, Millis, Seq, UserId};
-use nexo_chat::model::{Content, Cursors, Draft, Profile, User};
+use nexo_chat::model::{AccountDetails, Content, Cursors, Draft, Profile, User};
 use nexo_chat::policy::send::Permit;
 use nexo_chat::progress::Progress;
 use nexo_chat::store::{AccountStore, Appended, MessageStore, Store};
@@ -42,6 +42,7 @@ async fn open_with_messages(path: &std::path::Path) -> Arc<Embedded> {
         updated_at: Millis(0),
         password_hash: String::new(),
         session_version: 1,
+        details: AccountDetails::default(),
     };
     store.create_user(alice).await.unwrap();
     for n in 1..=3 {
