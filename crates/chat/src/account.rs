@@ -166,9 +166,20 @@ pub struct Login {
     /// How often the refresh token was rotated. Old hashes are remembered: a client that presents an
     /// old token holds a copy, which ends the sign-in.
     pub generation: u64,
-    /// When the refresh token was last rotated.
+    /// When the refresh token was last rotated, so when the sign-in was last used.
     pub rotated_at: Millis,
     pub ended: bool,
+    pub device: LoginDevice,
+}
+
+/// What is known about the device of a sign-in. Stored as JSON, like [`AccountDetails`].
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct LoginDevice {
+    /// The address it signed in from.
+    pub address: String,
+    /// The client's name for it.
+    pub name: String,
 }
 
 /// A one-time code that sets a user's password. The code itself is not stored.

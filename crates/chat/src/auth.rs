@@ -10,7 +10,7 @@ use crate::devices;
 use crate::event::{Event, Logins};
 use crate::failed_logins::{self, AttemptKind, FailureReason};
 use crate::ids::{LoginId, Platform, UserId};
-use crate::model::{AccountDetails, Caller, Login, Profile, User};
+use crate::model::{AccountDetails, Caller, Login, LoginDevice, Profile, User};
 use crate::policy::account;
 use crate::reason::{Error, Reason};
 use crate::rules::RegistrationPolicy;
@@ -144,6 +144,7 @@ fn new_login(chat: &Chat, user: &User, platform: Platform) -> (Login, String) {
         generation: 0,
         rotated_at: now,
         ended: false,
+        device: LoginDevice::default(),
     };
     (login, refresh)
 }

@@ -8,7 +8,7 @@ use nexo_chat::ids::{GroupId, LoginId, Millis, Platform, UserId};
 use nexo_chat::membership::{
     GroupAction, GroupFacts, GroupProfile, HistoryPolicy, JoinCode, JoinPolicy, NewGroup,
 };
-use nexo_chat::model::{AccountDetails, Login, Profile, User};
+use nexo_chat::model::{AccountDetails, Login, LoginDevice, Profile, User};
 use nexo_chat::policy::group::decide;
 use nexo_chat::rules::GroupRules;
 use nexo_chat::store::{Actor, GroupFactsQuery, Store};
@@ -147,6 +147,7 @@ fn login(n: usize) -> Login {
         generation: 0,
         rotated_at: CREATED_AT,
         ended: false,
+        device: LoginDevice::default(),
     }
 }
 

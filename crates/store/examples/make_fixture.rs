@@ -13,8 +13,8 @@ use nexo_chat::membership::{
     MemberProfileChange, NewGroup, Role,
 };
 use nexo_chat::model::{
-    AccountDetails, Content, CursorKind, Draft, HiddenChange, HiddenMark, Login, Profile, Receive,
-    ReplyTo, SettingsChange, User,
+    AccountDetails, Content, CursorKind, Draft, HiddenChange, HiddenMark, Login, LoginDevice,
+    Profile, Receive, ReplyTo, SettingsChange, User,
 };
 use nexo_chat::policy::group::decide;
 use nexo_chat::policy::send::Permit;
@@ -131,6 +131,7 @@ fn login(user: &UserId, n: u8) -> Login {
         generation: 0,
         rotated_at: Millis(1000),
         ended: false,
+        device: LoginDevice::default(),
     }
 }
 

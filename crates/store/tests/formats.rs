@@ -13,7 +13,8 @@ use nexo_chat::ids::{
 };
 use nexo_chat::membership::Role;
 use nexo_chat::model::{
-    AccountDetails, Content, Cursors, Draft, HiddenMark, Receive, ReplyTo, Settings, User,
+    AccountDetails, Content, Cursors, Draft, HiddenMark, LoginDevice, Receive, ReplyTo, Settings,
+    User,
 };
 use nexo_chat::policy::send::Permit;
 use nexo_chat::store::{Appended, Limit, Order, Store};
@@ -114,6 +115,8 @@ async fn check(version: &str, is_new: bool) {
     assert!(!store.create_user(impostor).await.unwrap());
     let login = store.login(LoginId([1; 16])).await.unwrap().unwrap();
     assert_eq!((login.refresh_hash, login.generation), ([11; 32], 1));
+    assert_eq!(login.device, LoginDevice::default());
+    assert_eq!(store.logins(&alice).await.unwrap(), [login]);
     assert!(store.login(LoginId([2; 16])).await.unwrap().unwrap().ended);
 
     // A retry of a stored message is still a duplicate, and new messages follow.

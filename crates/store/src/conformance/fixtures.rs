@@ -11,7 +11,7 @@ use nexo_chat::membership::{
     GroupAction, GroupFacts, GroupProfile, HistoryPolicy, JoinCode, JoinPolicy, NewGroup,
 };
 use nexo_chat::model::{
-    AccountDetails, Change, Content, Draft, Login, Message, Profile, Standing, User,
+    AccountDetails, Change, Content, Draft, Login, LoginDevice, Message, Profile, Standing, User,
 };
 use nexo_chat::policy::group::decide;
 use nexo_chat::policy::send::Permit;
@@ -135,6 +135,7 @@ pub(super) fn login(who: &str, n: u8) -> Login {
         generation: 0,
         rotated_at: NOW,
         ended: false,
+        device: LoginDevice { address: "10.0.0.1".into(), name: format!("device {n}") },
     }
 }
 

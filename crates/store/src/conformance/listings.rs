@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
+use nexo_chat::store::Rotation;
+
 use super::Opener;
-use super::fixtures::{account, user};
+use super::fixtures::{NOW, account, login, rotation, sign_in, user};
 
 /// Ids in the order of their bytes, which is not that of a dictionary.
 const IDS: [&str; 6] = ["-", "10", "9", "Zed", "a", "a.b"];
@@ -29,4 +31,28 @@ pub(super) async fn users(opener: Arc<dyn Opener>) {
     for found in all {
         assert_eq!(*found, account(found.id.as_str()));
     }
+}
+
+pub(super) async fn logins(opener: Arc<dyn Opener>) {
+    let store = opener.open();
+    let alice = user("alice");
+    assert!(store.logins(&alice).await.unwrap().is_empty());
+    let mut signed_in = Vec::new();
+    // The later a login the lower its id.
+    for n in [5, 3, 1] {
+        signed_in.push(sign_in(&*store, login("alice", n)).await.login);
+    }
+    sign_in(&*store, login("alice.", 7)).await;
+    signed_in.reverse();
+    assert_eq!(store.logins(&alice).await.unwrap(), signed_in);
+    store.end_logins(&alice, Box::new(|login| login.id.0[0] == 3)).await.unwrap();
+    signed_in.remove(1);
+    assert_eq!(store.logins(&alice).await.unwrap(), signed_in, "without the one that ended");
+    let rotated = store.rotate_refresh_token(rotation(5, 50, NOW.plus(1000))).await.unwrap();
+    let Rotation::Done(rotated) = rotated else { panic!("{rotated:?}") };
+    assert_eq!(rotated.device, login("alice", 5).device, "a rotation keeps the device");
+    let used = store.logins(&alice).await.unwrap();
+    assert_eq!(used.last(), Some(&rotated), "by their beginnings, not their last use");
+    store.change_password(&alice, 1, "new".into()).await.unwrap();
+    assert!(store.logins(&alice).await.unwrap().is_empty());
 }

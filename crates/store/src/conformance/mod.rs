@@ -163,6 +163,7 @@ pub const CASES: &[Case] = &[
     case("a_deleted_account_is_gone_and_its_id_taken", |o| Box::pin(account_changes::deleted(o))),
     case("accounts_come_in_pages_by_id", |o| Box::pin(listings::users(o))),
     case("a_sign_in_is_kept", |o| Box::pin(logins::kept(o))),
+    case("sign_ins_are_listed_newest_first", |o| Box::pin(listings::logins(o))),
     case("old_sign_ins_are_forgotten", |o| Box::pin(logins::forgotten(o))),
     case("sign_ins_are_bounded", |o| Box::pin(logins::bounded(o))),
     case("rotation_replaces_the_token", |o| Box::pin(logins::rotated(o))),

@@ -35,7 +35,7 @@ use nexo_chat::ids::{ConversationId, FoldedId, GroupId, LoginId, Seq, UserId};
 /// The number of this layout. Raised when a folder written by the new code cannot be read by the
 /// old one. Every older format is read: opening a folder upgrades it to this one.
 ///
-/// Since 4, accounts have details; records have version 3.
+/// Since 4, accounts have details and logins a device; records have version 3.
 pub(crate) const FORMAT: u32 = 4;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

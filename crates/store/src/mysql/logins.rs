@@ -35,6 +35,16 @@ impl LoginStore for MySql {
         })
     }
 
+    fn logins(&self, user: &UserId) -> StoreFuture<'_, Vec<Login>> {
+        let user = user.clone();
+        self.spawn_read(async move |core| {
+            let sql = format!("SELECT {LOGIN} FROM logins WHERE user_id = ?");
+            let rows = core.rows(&sql, values![user.as_str()]).await?;
+            let logins = rows.into_iter().map(row::login).collect::<Result<_, SqlFault>>()?;
+            Ok(login_rules::newest_first(logins))
+        })
+    }
+
     fn rotate_refresh_token(&self, request: RotateRequest) -> StoreFuture<'_, Rotation> {
         self.spawn_write(async move |core| with_retries!(core, try_rotate(&core, &request)))
     }
@@ -71,7 +81,7 @@ async fn try_create(
     run_for_keys(&mut transaction, "DELETE FROM logins WHERE id IN {}", &over).await?;
     let ended = login_rules::oldest_beyond(live.iter(), LIVE_LOGINS_MAX - 1);
     end_these(&mut transaction, &ended).await?;
-    let sql = format!("INSERT INTO logins ({LOGIN}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)");
+    let sql = format!("INSERT INTO logins ({LOGIN}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
     transaction.run(sql, row::login_values(&login)).await?;
     insert_refresh_hash(&mut transaction, &login).await?;
     transaction.commit().await?;

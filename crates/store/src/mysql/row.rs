@@ -220,8 +220,8 @@ pub(crate) fn reset_values(user: &UserId, code: ResetCode) -> Vec<Value> {
 }
 
 /// The columns of [`login`].
-pub(crate) const LOGIN: &str =
-    "id, user_id, platform, created_at, expires_at, refresh_hash, generation, rotated_at, ended";
+pub(crate) const LOGIN: &str = "id, user_id, platform, created_at, expires_at, refresh_hash, \
+     generation, rotated_at, ended, details";
 
 pub(crate) fn login(row: Row) -> Result<Login, SqlFault> {
     let mut fields = Fields::from(row);
@@ -235,6 +235,7 @@ pub(crate) fn login(row: Row) -> Result<Login, SqlFault> {
         generation: fields.u64()?,
         rotated_at: fields.millis()?,
         ended: fields.bool()?,
+        device: fields.details()?,
     })
 }
 
@@ -249,5 +250,6 @@ pub(crate) fn login_values(login: &Login) -> Vec<Value> {
         login.generation,
         login.rotated_at.0,
         login.ended,
+        maybe_bytes(details::encode(&login.device)),
     ]
 }

@@ -14,8 +14,11 @@ use super::sql::values;
 /// The statements of each version.
 const VERSIONS: &[&[&str]] = &[VERSION_1, VERSION_2, VERSION_3, VERSION_4, VERSION_5];
 
-/// Details of accounts.
-const VERSION_5: &[&str] = &["ALTER TABLE users ADD COLUMN details MEDIUMBLOB NULL"];
+/// Details of accounts and of logins.
+const VERSION_5: &[&str] = &[
+    "ALTER TABLE users ADD COLUMN details MEDIUMBLOB NULL",
+    "ALTER TABLE logins ADD COLUMN details MEDIUMBLOB NULL",
+];
 
 /// The index of folded user ids, and reset codes.
 const VERSION_4: &[&str] = &[

@@ -19,6 +19,7 @@ pub(crate) async fn everything(store: &Arc<dyn Store>) -> String {
         writeln!(text, "{who} {:?}", store.user_by_folded_id(&who.folded()).await.unwrap())
             .unwrap();
         writeln!(text, "{who} {:?}", store.reset_code(&who).await.unwrap()).unwrap();
+        writeln!(text, "{who} {:?}", store.logins(&who).await.unwrap()).unwrap();
         let standings = store.standings(&who, None, usize::MAX).await.unwrap();
         for standing in &standings {
             writeln!(text, "{who} {standing:?} {}", standing.unread()).unwrap();

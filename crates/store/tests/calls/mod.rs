@@ -18,7 +18,7 @@ use nexo_chat::membership::{
 };
 use nexo_chat::model::{
     AccountDetails, AccountStatus, Content, CursorKind, Draft, HiddenChange, HiddenMark, Login,
-    Profile, ProfileChange, Receive, ReplyTo, ResetCode, SettingsChange, User,
+    LoginDevice, Profile, ProfileChange, Receive, ReplyTo, ResetCode, SettingsChange, User,
 };
 use nexo_chat::policy::group::decide;
 use nexo_chat::policy::recall::may_recall;
@@ -364,6 +364,10 @@ pub(crate) async fn make(store: &Arc<dyn Store>, call: &Call, names: &mut Names)
                 generation: 0,
                 rotated_at: Millis(created),
                 ended: false,
+                device: LoginDevice {
+                    address: if lives.is_multiple_of(2) { String::new() } else { "::1".into() },
+                    ..LoginDevice::default()
+                },
             };
             names.logins += 1;
             names.hashes += 1;

@@ -89,6 +89,9 @@ pub(crate) struct LoginRecord<'a> {
     generation: u64,
     rotated_at: u64,
     ended: bool,
+    /// Since version 3: see [`details`].
+    #[serde(borrow)]
+    device: Cow<'a, [u8]>,
 }
 
 impl<'a> From<&'a Login> for LoginRecord<'a> {
@@ -102,6 +105,7 @@ impl<'a> From<&'a Login> for LoginRecord<'a> {
             generation: login.generation,
             rotated_at: login.rotated_at.0,
             ended: login.ended,
+            device: details::encode(&login.device).into(),
         }
     }
 }
@@ -118,6 +122,8 @@ impl LoginRecord<'_> {
             generation: self.generation,
             rotated_at: Millis(self.rotated_at),
             ended: self.ended,
+            device: details::decode(&self.device)
+                .map_err(|_| impossible(Keyspace::Logins, "the device makes no sense"))?,
         })
     }
 }
