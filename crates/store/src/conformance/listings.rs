@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use nexo_chat::membership::GroupAction;
 use nexo_chat::store::Rotation;
 
 use super::Opener;
-use super::fixtures::{NOW, account, login, rotation, sign_in, user};
+use super::fixtures::{NOW, account, done, group, group_id, login, rotation, sign_in, user};
 
 /// Ids in the order of their bytes, which is not that of a dictionary.
 const IDS: [&str; 6] = ["-", "10", "9", "Zed", "a", "a.b"];
@@ -55,4 +56,29 @@ pub(super) async fn logins(opener: Arc<dyn Opener>) {
     assert_eq!(used.last(), Some(&rotated), "by their beginnings, not their last use");
     store.change_password(&alice, 1, "new".into()).await.unwrap();
     assert!(store.logins(&alice).await.unwrap().is_empty());
+}
+
+pub(super) async fn groups(opener: Arc<dyn Opener>) {
+    let store = opener.open();
+    assert!(store.groups(None, 9).await.unwrap().is_empty());
+    let ids = ["10", "9", "Zed", "a", "b"];
+    for id in ["b", "a", "9", "Zed", "10"] {
+        group(&store, id, &["olga", "bob"]).await;
+    }
+    done(&store, "olga", "a", GroupAction::Dissolve).await;
+    let page = async |after: Option<&str>, limit| {
+        let after = after.map(group_id);
+        let groups = store.groups(after.as_ref(), limit).await.unwrap();
+        groups.iter().map(|group| group.id.as_str().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(page(None, 99).await, ids, "ended ones too");
+    assert_eq!(page(None, 2).await, ids[..2]);
+    assert_eq!(page(Some("9"), 2).await, ids[2..4]);
+    assert_eq!(page(Some("Yes"), 9).await, ids[2..], "after one that is not there");
+    assert!(page(Some("b"), 9).await.is_empty());
+    assert!(page(None, 0).await.is_empty());
+    for found in store.groups(None, 99).await.unwrap() {
+        assert_eq!(store.group(&found.id).await.unwrap(), Some(Arc::clone(&found)));
+        assert_eq!(found.ended.is_some(), found.id == group_id("a"));
+    }
 }

@@ -121,6 +121,7 @@ pub const CASES: &[Case] = &[
     case("a_group_begins_with_its_people", |o| Box::pin(groups::begins(o))),
     case("members_come_in_pages_by_id", |o| Box::pin(groups::pages(o))),
     case("a_groups_cursors_are_read_together", |o| Box::pin(groups::cursors(o))),
+    case("groups_come_in_pages_by_id", |o| Box::pin(listings::groups(o))),
     case("a_member_is_seen_as_they_like", |o| Box::pin(groups::profiles(o))),
     case("a_code_leads_to_one_group", |o| Box::pin(groups::codes(o))),
     case("a_wish_to_join_waits_until_it_is_settled", |o| Box::pin(groups::wishes(o))),

@@ -40,7 +40,7 @@ struct MemoryState {
     mentions: BTreeMap<MemberKey, BTreeSet<Seq>>,
     /// Messages with `@all`, and their senders.
     mentions_all: HashMap<ConversationId, BTreeMap<Seq, UserId>>,
-    groups: HashMap<GroupId, Arc<Group>>,
+    groups: BTreeMap<GroupId, Arc<Group>>,
     group_members: BTreeMap<(GroupId, UserId), GroupMember>,
     requests: BTreeMap<(GroupId, UserId), JoinRequest>,
     /// Mutes that wait for former members to come back.

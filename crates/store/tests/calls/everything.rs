@@ -37,6 +37,7 @@ pub(crate) async fn everything(store: &Arc<dyn Store>) -> String {
         }
     }
     writeln!(text, "{:?}", store.users(None, usize::MAX).await.unwrap()).unwrap();
+    writeln!(text, "{:?}", store.groups(None, usize::MAX).await.unwrap()).unwrap();
     for n in 0..60 {
         writeln!(text, "{:?}", store.login(LoginId([n; 16])).await.unwrap()).unwrap();
         let code = JoinCode::random([n; 8]);
