@@ -11,6 +11,7 @@ mod account_rules;
 pub mod archive;
 pub mod conformance;
 mod details;
+mod document_range;
 pub mod embedded;
 mod group_events;
 mod login_rules;

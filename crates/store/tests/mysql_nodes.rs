@@ -16,7 +16,9 @@ use nexo_chat::model::{AccountDetails, AccountStatus, Content, CursorKind, Draft
 use nexo_chat::policy::group::decide;
 use nexo_chat::policy::send::Permit;
 use nexo_chat::rules::GroupRules;
-use nexo_chat::store::{Actor, Appended, GroupFactsQuery, Limit, Order, Store};
+use nexo_chat::store::{
+    Actor, Appended, Collection, DocumentId, DocumentWrite, GroupFactsQuery, Limit, Order, Store,
+};
 use nexo_store::conformance::Opener;
 
 const NOW: Millis = Millis(1_700_000_000_000);
@@ -277,4 +279,29 @@ async fn a_deleted_account_is_gone_everywhere_once_other_nodes_are_told() {
     assert!(!one.user_exists(&user("alice")).await.unwrap(), "this node knows at once");
     other.forget_user(&user("alice"));
     assert!(!other.user_exists(&user("alice")).await.unwrap());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn changes_of_documents_through_both_all_count() {
+    let nodes = nodes();
+    let count = DocumentId::new(Collection::Settings, "count");
+    let tasks: Vec<_> = (0..60)
+        .map(|i| {
+            let (node, count) = (Arc::clone(&nodes[i % 2]), count.clone());
+            tokio::spawn(async move {
+                let guard = count.clone();
+                let next = move |before: Option<&[u8]>| {
+                    let next = before.map_or(1, |bytes| bytes[0] + 1);
+                    vec![DocumentWrite::put(count.clone(), vec![next])]
+                };
+                node.change_documents(&guard, Box::new(next)).await.unwrap();
+            })
+        })
+        .collect();
+    for task in tasks {
+        task.await.unwrap();
+    }
+    for node in &nodes {
+        assert_eq!(node.document(&count).await.unwrap(), Some(vec![60]));
+    }
 }

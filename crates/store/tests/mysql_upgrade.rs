@@ -26,6 +26,7 @@ const BACK_TO_2: &str = "\
 const BACK_TO_4: &str = "\
     ALTER TABLE users DROP COLUMN details; \
     ALTER TABLE logins DROP COLUMN details; \
+    DROP TABLE documents; \
     DELETE FROM schema_versions WHERE version > 4";
 
 /// As if the start had ended after the last statement, before it was recorded.

@@ -2,7 +2,8 @@
 //!
 //! In reading order: [`CASES`] lists everything; `fixtures` builds users and drafts; then the cases
 //! by subject: `sending`, `commit_listener`, `recall`, `reading`, `cursors`, `marks`, `groups`,
-//! `group_windows`, `accounts`, `account_changes`, `logins`, `listings`, `durability`.
+//! `group_windows`, `accounts`, `account_changes`, `logins`, `listings`,
+//! `documents`, `durability`.
 
 #![allow(
     clippy::unwrap_used,
@@ -13,6 +14,7 @@ mod account_changes;
 mod accounts;
 mod commit_listener;
 mod cursors;
+mod documents;
 mod durability;
 mod fixtures;
 mod group_windows;
@@ -179,6 +181,13 @@ pub const CASES: &[Case] = &[
     case("expired_and_ended_tokens_are_unknown", |o| Box::pin(logins::expired_and_ended(o))),
     case("any_used_token_ends_the_sign_in", |o| Box::pin(logins::two_back(o))),
     case("end_logins_ends_what_is_picked", |o| Box::pin(logins::picked(o))),
+    case("a_document_is_what_was_written", |o| Box::pin(documents::written(o))),
+    case("a_change_of_documents_is_decided_on_its_guard", |o| Box::pin(documents::guarded(o))),
+    case("documents_come_in_pages_by_key", |o| Box::pin(documents::pages(o))),
+    case("documents_come_in_pages_backwards_too", |o| Box::pin(documents::backwards(o))),
+    case("parallel_changes_with_one_guard_all_count", |o| Box::pin(documents::all_count(o))),
+    case("of_parallel_changes_without_a_guard_one_wins", |o| Box::pin(documents::one_wins(o))),
+    case("changes_with_crossed_guards_all_end", |o| Box::pin(documents::crossed(o))),
     case("a_closed_store_takes_nothing", |o| Box::pin(durability::closed_takes_nothing(o))),
     case("closing_twice_is_fine", |o| Box::pin(durability::closing_twice(o))),
     lasting("acked_survives_reopen", |o| Box::pin(durability::survives_reopen(o))),
@@ -201,6 +210,7 @@ pub const CASES: &[Case] = &[
     lasting("accounts_survive_a_crash", |o| Box::pin(durability::accounts_survive(o))),
     lasting("details_of_accounts_survive_a_crash", |o| Box::pin(account_changes::survive_crash(o))),
     lasting("reset_codes_survive_a_crash", |o| Box::pin(accounts::resets_survive(o))),
+    lasting("documents_survive_a_crash", |o| Box::pin(documents::survive_crash(o))),
     lasting("ended_sign_ins_stay_ended", |o| Box::pin(durability::ended_stay_ended(o))),
 ];
 

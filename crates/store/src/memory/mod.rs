@@ -3,6 +3,7 @@
 
 mod accounts;
 mod conversations;
+mod documents;
 mod groups;
 mod logins;
 mod messages;
@@ -16,7 +17,7 @@ use nexo_chat::ids::{ConversationId, FoldedId, GroupId, LoginId, MessageId, Mill
 use nexo_chat::membership::{Group, GroupMember, JoinCode, JoinRequest};
 use nexo_chat::model::{Change, Fingerprint, Login, Message, ResetCode, Settings, User, Window};
 use nexo_chat::progress::Progress;
-use nexo_chat::store::{CommitListener, Store, StoreError, StoreFuture};
+use nexo_chat::store::{CommitListener, DocumentId, Store, StoreError, StoreFuture};
 
 use crate::member_key::MemberKey;
 
@@ -53,6 +54,7 @@ struct MemoryState {
     logins: BTreeMap<LoginId, Login>,
     /// Hashes of refresh tokens that were rotated away.
     used_tokens: HashMap<[u8; 32], LoginId>,
+    documents: BTreeMap<DocumentId, Vec<u8>>,
     closed: bool,
 }
 

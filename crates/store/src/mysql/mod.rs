@@ -6,7 +6,8 @@
 //! - `options`, `schema`: how the database is reached, and its tables
 //! - `fault`, `pool`, `sql`, `fields`, `row`, `group_rows`: errors, connections, statements, rows
 //! - `transaction`: a transaction whose outcome can be found out after a lost answer
-//! - `messages`, `conversations`, `groups`, `accounts`, `logins`: one file per trait of the contract
+//! - `messages`, `conversations`, `groups`, `accounts`, `logins`, `documents`: one file per trait of the
+//!   contract
 //! - `write_queue`, `append_batch`: the writes that wait; `committer`: begins their transactions;
 //!   `append`, `change_group`, `recall`: what is done under the lock of a conversation;
 //!   `change_account`: what is done under the lock of a user
@@ -26,6 +27,7 @@ mod conversations;
 mod core;
 mod cursor_writer;
 mod delivered;
+mod documents;
 mod export;
 pub(crate) mod fault;
 mod fields;

@@ -9,6 +9,7 @@ use nexo_chat::model::{
     ResetCode, Settings, User, Window, WindowEnd,
 };
 use nexo_chat::progress::Progress;
+use nexo_chat::store::{Collection, DocumentId};
 use serde::{Deserialize, Serialize};
 
 use super::fault::{SqlFault, damaged};
@@ -217,6 +218,16 @@ pub(crate) fn reset(row: Row) -> Result<(UserId, ResetCode), SqlFault> {
 
 pub(crate) fn reset_values(user: &UserId, code: ResetCode) -> Vec<Value> {
     values![user.as_str(), &code.hash[..], code.expires_at.0]
+}
+
+/// The columns of [`document`].
+pub(crate) const DOCUMENT: &str = "collection, id, body";
+
+pub(crate) fn document(row: Row) -> Result<(DocumentId, Vec<u8>), SqlFault> {
+    let mut fields = Fields::from(row);
+    let (collection, key) = (Collection::parse(&fields.text()?), fields.text()?);
+    let id = collection.and_then(|collection| DocumentId::parse(collection, &key));
+    Ok((id.ok_or_else(|| damaged("not a document"))?, fields.bytes()?))
 }
 
 /// The columns of [`login`].

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use nexo_chat::ids::{ConversationId, LoginId, MessageId, Seq};
 use nexo_chat::membership::JoinCode;
-use nexo_chat::store::{Limit, Order, Store};
+use nexo_chat::store::{Collection, DocumentPage, Limit, Order, Store};
 
 use super::{PEOPLE, client_id, group_id, look, pair, user};
 
@@ -38,6 +38,10 @@ pub(crate) async fn everything(store: &Arc<dyn Store>) -> String {
     }
     writeln!(text, "{:?}", store.users(None, usize::MAX).await.unwrap()).unwrap();
     writeln!(text, "{:?}", store.groups(None, usize::MAX).await.unwrap()).unwrap();
+    for collection in Collection::ALL {
+        let page = DocumentPage::first(collection, usize::MAX);
+        writeln!(text, "{collection:?} {:?}", store.documents(page).await.unwrap()).unwrap();
+    }
     for n in 0..60 {
         writeln!(text, "{:?}", store.login(LoginId([n; 16])).await.unwrap()).unwrap();
         let code = JoinCode::random([n; 8]);

@@ -24,7 +24,10 @@ use nexo_chat::policy::group::decide;
 use nexo_chat::policy::recall::may_recall;
 use nexo_chat::policy::send::Permit;
 use nexo_chat::rules::{GroupRules, Rules};
-use nexo_chat::store::{Actor, GroupFactsQuery, Limit, Order, RecallFacts, RotateRequest, Store};
+use nexo_chat::store::{
+    Actor, Collection, DocumentId, DocumentPage, DocumentWrite, GroupFactsQuery, Limit, Order,
+    RecallFacts, RotateRequest, Store,
+};
 
 pub(crate) const PEOPLE: [&str; 4] = ["a", "b", "a.", "Zed"];
 
@@ -53,6 +56,7 @@ pub(crate) enum Call {
     Login { n: usize },
     Rotate { hash: usize, now: u64 },
     EndLogins { user: usize, platform: i32 },
+    Documents { guard: u8, also: u8, what: u8 },
     Seen { user: usize, at: u64 },
     LastSeen { user: usize },
     Reopen,
@@ -98,6 +102,8 @@ pub(crate) fn calls() -> impl Strategy<Value = Call> {
         2 => (0..12_usize).prop_map(|n| Call::Login { n }),
         5 => (0..24_usize, 0..50_u64).prop_map(|(hash, now)| Call::Rotate { hash, now }),
         2 => (who(), 0..3).prop_map(|(user, platform)| Call::EndLogins { user, platform }),
+        4 => (0..8_u8, 0..8_u8, 0..6_u8)
+            .prop_map(|(guard, also, what)| Call::Documents { guard, also, what }),
         1 => (who(), 0..50_u64).prop_map(|(user, at)| Call::Seen { user, at }),
         1 => who().prop_map(|user| Call::LastSeen { user }),
         1 => Just(Call::Reopen),
@@ -199,6 +205,35 @@ fn account_change(user: &User, what: u8) -> Option<User> {
         _ => user.details.status = AccountStatus::Deleted { at: Millis(9) },
     }
     Some(user)
+}
+
+/// Returns one of eight documents in two collections.
+fn document_id(n: u8) -> DocumentId {
+    let collection = if n.is_multiple_of(2) { Collection::Keys } else { Collection::Audit };
+    DocumentId::new(collection, format!("d{}", n / 2))
+}
+
+/// Changes documents, and returns the guard and a page of them.
+async fn change_documents(store: &Arc<dyn Store>, guard: u8, also: u8, what: u8) -> String {
+    let (guard, also) = (document_id(guard), document_id(also));
+    let page = DocumentPage {
+        prefix: if what.is_multiple_of(2) { "d".into() } else { String::new() },
+        after: (what > 3).then(|| also.key.clone()),
+        backwards: what.is_multiple_of(3),
+        ..DocumentPage::first(also.collection, usize::from(what))
+    };
+    let own = guard.clone();
+    let decide = Box::new(move |before: Option<&[u8]>| {
+        let body = [before.unwrap_or_default(), &[what]].concat();
+        match what {
+            0 => vec![DocumentWrite::delete(own.clone()), DocumentWrite::put(also.clone(), body)],
+            1 => Vec::new(),
+            _ => vec![DocumentWrite::put(own.clone(), body), DocumentWrite::delete(also.clone())],
+        }
+    });
+    store.change_documents(&guard, decide).await.unwrap();
+    let now = store.document(&guard).await.unwrap();
+    format!("{now:?} {:?}", store.documents(page).await.unwrap())
 }
 
 pub(crate) fn client_id(n: u8) -> ClientMsgId {
@@ -394,6 +429,7 @@ pub(crate) async fn make(store: &Arc<dyn Store>, call: &Call, names: &mut Names)
             let which = move |login: &Login| login.platform == Platform(platform);
             format!("{:?}", store.end_logins(&user(who), Box::new(which)).await.unwrap())
         }
+        Call::Documents { guard, also, what } => change_documents(store, guard, also, what).await,
         Call::Seen { user: who, at } => {
             format!("{:?}", store.record_seen(&user(who), Millis(at)).await.unwrap())
         }
