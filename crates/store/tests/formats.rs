@@ -17,7 +17,7 @@ use nexo_chat::model::{
     User,
 };
 use nexo_chat::policy::send::Permit;
-use nexo_chat::store::{Appended, Limit, Order, Store};
+use nexo_chat::store::{Appended, Collection, DocumentId, DocumentWrite, Limit, Order, Store};
 use nexo_store::Embedded;
 
 fn copy_of(version: &str) -> tempfile::TempDir {
@@ -52,21 +52,44 @@ async fn check_group(store: &Arc<dyn Store>, alice: &UserId, bob: &UserId, is_ne
 
 #[tokio::test]
 async fn format_1_opens() {
-    check("v1", false).await;
+    check(1).await;
 }
 
 #[tokio::test]
 async fn format_2_opens() {
-    check("v2", true).await;
+    check(2).await;
 }
 
 #[tokio::test]
 async fn format_3_opens() {
-    check("v3", true).await;
+    check(3).await;
 }
 
-async fn check(version: &str, is_new: bool) {
-    let folder = copy_of(version);
+#[tokio::test]
+async fn format_4_opens() {
+    check(4).await;
+}
+
+/// Samples since format 4 have details of an account, the device of a login, and a document.
+async fn check_details(store: &Arc<dyn Store>, alice: &UserId, bob: &UserId, is_new: bool) {
+    let account = store.user(bob).await.unwrap().unwrap();
+    assert_eq!(account.details, AccountDetails { is_bot: is_new, ..AccountDetails::default() });
+    let login = store.login(LoginId([1; 16])).await.unwrap().unwrap();
+    let device = LoginDevice { address: "::1".into(), name: "sample".into() };
+    assert_eq!(login.device, if is_new { device } else { LoginDevice::default() });
+    assert_eq!(store.logins(alice).await.unwrap(), [login]);
+    let id = DocumentId::new(Collection::Settings, "sample");
+    let body = store.document(&id).await.unwrap();
+    assert_eq!(body, is_new.then(|| b"body".to_vec()));
+    // Older folders take what is new, too.
+    let write = DocumentWrite::put(id.clone(), b"newer".to_vec());
+    store.change_documents(&id, Box::new(move |_| vec![write.clone()])).await.unwrap();
+    assert_eq!(store.document(&id).await.unwrap(), Some(b"newer".to_vec()));
+}
+
+async fn check(version: u32) {
+    let folder = copy_of(&format!("v{version}"));
+    let is_new = version >= 2;
     let store: Arc<dyn Store> = Embedded::open(folder.path(), &folder::options()).unwrap();
     // Raised at open, since new records are written from now on: an older program refuses the
     // folder.
@@ -108,15 +131,13 @@ async fn check(version: &str, is_new: bool) {
     let account = store.user(&bob).await.unwrap().unwrap();
     assert_eq!((&*account.profile.nickname, &*account.profile.avatar), ("BOB", "picture"));
     assert_eq!(account.updated_at, account.created_at, "that was not kept then");
-    assert_eq!(account.details, AccountDetails::default(), "there were none");
+    check_details(&store, &alice, &bob, version >= 4).await;
     // The index of folded ids did not exist either, and was built.
     assert_eq!(store.user_by_folded_id(&bob.folded()).await.unwrap(), Some(bob.clone()));
     let impostor = User { id: UserId::parse("B0b").unwrap(), ..User::clone(&account) };
     assert!(!store.create_user(impostor).await.unwrap());
     let login = store.login(LoginId([1; 16])).await.unwrap().unwrap();
     assert_eq!((login.refresh_hash, login.generation), ([11; 32], 1));
-    assert_eq!(login.device, LoginDevice::default());
-    assert_eq!(store.logins(&alice).await.unwrap(), [login]);
     assert!(store.login(LoginId([2; 16])).await.unwrap().unwrap().ended);
 
     // A retry of a stored message is still a duplicate, and new messages follow.
