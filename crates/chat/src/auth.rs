@@ -10,7 +10,7 @@ use crate::devices;
 use crate::event::{Event, Logins};
 use crate::failed_logins::{self, AttemptKind, FailureReason};
 use crate::ids::{LoginId, Platform, UserId};
-use crate::model::{Caller, Login, Profile, User};
+use crate::model::{AccountDetails, Caller, Login, LoginDevice, Profile, User};
 use crate::policy::account;
 use crate::reason::{Error, Reason};
 use crate::rules::RegistrationPolicy;
@@ -65,6 +65,7 @@ pub async fn register(chat: &Chat, from: IpAddr, request: RegisterRequest) -> Re
         updated_at: now,
         password_hash: chat.passwords.hash(request.password).await?,
         session_version: 1,
+        details: AccountDetails::default(),
     };
     if !chat.store.create_user(user.clone()).await? {
         return Err(Reason::UserExists.into());
@@ -143,6 +144,7 @@ fn new_login(chat: &Chat, user: &User, platform: Platform) -> (Login, String) {
         generation: 0,
         rotated_at: now,
         ended: false,
+        device: LoginDevice::default(),
     };
     (login, refresh)
 }

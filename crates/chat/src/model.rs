@@ -1,6 +1,9 @@
 //! The domain's nouns under one path.
 
-pub use crate::account::{Caller, Login, Profile, ProfileChange, ResetCode, User};
+pub use crate::account::{
+    AccountDetails, AccountStatus, Audience, Caller, Consent, Login, LoginDevice, Profile,
+    ProfileChange, ResetCode, Totp, User,
+};
 pub use crate::change::{Change, ChangeKind};
 pub use crate::message::{Content, ContentKind, Draft, Fingerprint, Message, Recall, ReplyTo};
 pub use crate::standing::{

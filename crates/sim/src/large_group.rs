@@ -8,7 +8,7 @@ use nexo_chat::ids::{GroupId, LoginId, Millis, Platform, UserId};
 use nexo_chat::membership::{
     GroupAction, GroupFacts, GroupProfile, HistoryPolicy, JoinCode, JoinPolicy, NewGroup,
 };
-use nexo_chat::model::{Login, Profile, User};
+use nexo_chat::model::{AccountDetails, Login, LoginDevice, Profile, User};
 use nexo_chat::policy::group::decide;
 use nexo_chat::rules::GroupRules;
 use nexo_chat::store::{Actor, GroupFactsQuery, Store};
@@ -103,6 +103,7 @@ async fn register(store: &dyn Store, count: usize) {
             updated_at: CREATED_AT,
             password_hash: "none of them has a password".to_owned(),
             session_version: 1,
+            details: AccountDetails::default(),
         };
         let made: Vec<_> = some.iter().map(|n| store.create_user(account(n))).collect();
         for made in made {
@@ -146,6 +147,7 @@ fn login(n: usize) -> Login {
         generation: 0,
         rotated_at: CREATED_AT,
         ended: false,
+        device: LoginDevice::default(),
     }
 }
 

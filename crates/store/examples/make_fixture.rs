@@ -1,5 +1,5 @@
 //! Writes the sample data folder that `tests/formats.rs` opens, for a new format:
-//! `cargo run -p nexo-store --example make_fixture -- crates/store/tests/fixtures/v3`
+//! `cargo run -p nexo-store --example make_fixture -- crates/store/tests/fixtures/v4`
 
 use std::error::Error;
 use std::fs;
@@ -13,15 +13,15 @@ use nexo_chat::membership::{
     MemberProfileChange, NewGroup, Role,
 };
 use nexo_chat::model::{
-    Content, CursorKind, Draft, HiddenChange, HiddenMark, Login, Profile, Receive, ReplyTo,
-    SettingsChange, User,
+    AccountDetails, Content, CursorKind, Draft, HiddenChange, HiddenMark, Login, LoginDevice,
+    Profile, Receive, ReplyTo, SettingsChange, User,
 };
 use nexo_chat::policy::group::decide;
 use nexo_chat::policy::send::Permit;
 use nexo_chat::rules::GroupRules;
 use nexo_chat::store::{
-    AccountStore, Actor, ConversationStore, GroupFactsQuery, GroupStore, LoginStore, MessageStore,
-    RotateRequest, Store,
+    AccountStore, Actor, Collection, ConversationStore, DocumentId, DocumentStore, DocumentWrite,
+    GroupFactsQuery, GroupStore, LoginStore, MessageStore, RotateRequest, Store,
 };
 use nexo_store::{Embedded, Options};
 
@@ -61,6 +61,14 @@ async fn main() -> Result<(), Box<dyn Error>> {
     };
     store.update_settings(&alice, &conversation, pinned).await?;
     group(&store, &alice, &bob).await?;
+    let is_bot = |before: &User| {
+        let details = AccountDetails { is_bot: true, ..AccountDetails::default() };
+        Some(User { details, ..before.clone() })
+    };
+    store.change_account(&bob, Box::new(is_bot)).await?;
+    let id = DocumentId::new(Collection::Settings, "sample");
+    let write = DocumentWrite::put(id.clone(), b"body".to_vec());
+    store.change_documents(&id, Box::new(move |_| vec![write.clone()])).await?;
     store.close().await?;
     drop(store);
     trim(&Path::new(&path).join("log"))
@@ -116,6 +124,7 @@ fn account(id: &UserId) -> User {
         updated_at: Millis(1000),
         password_hash: "$argon2id$…".into(),
         session_version: 1,
+        details: AccountDetails::default(),
     }
 }
 
@@ -130,6 +139,7 @@ fn login(user: &UserId, n: u8) -> Login {
         generation: 0,
         rotated_at: Millis(1000),
         ended: false,
+        device: LoginDevice { address: "::1".into(), name: "sample".into() },
     }
 }
 

@@ -7,8 +7,11 @@
 //! - [`mini_im`]: imports the tables of an older system
 //! - [`conformance`]: the contract as named cases, run on every engine
 
+mod account_rules;
 pub mod archive;
 pub mod conformance;
+mod details;
+mod document_range;
 pub mod embedded;
 mod group_events;
 mod login_rules;

@@ -1,6 +1,8 @@
 //! How logins change, the same for every engine: pure, so that the engines differ only in how they
 //! store them.
 
+use std::cmp::Reverse;
+
 use nexo_chat::ids::{LoginId, Millis};
 use nexo_chat::model::Login;
 use nexo_chat::store::{RotateRequest, Rotation};
@@ -27,6 +29,13 @@ pub(crate) fn oldest_beyond<'a>(
 pub(crate) fn created_after<'a>(wanted: Millis, others: impl Iterator<Item = &'a Login>) -> Millis {
     let newest = others.map(|login| login.created_at).max();
     newest.map_or(wanted, |newest| wanted.max(newest.plus(1)))
+}
+
+/// Returns those that have not ended, newest first.
+pub(crate) fn newest_first(mut logins: Vec<Login>) -> Vec<Login> {
+    logins.retain(|login| !login.ended);
+    logins.sort_unstable_by_key(|login| Reverse((login.created_at, login.id)));
+    logins
 }
 
 /// Used refresh tokens that are stored per login: three weeks' worth at one per half hour.

@@ -139,8 +139,11 @@ fn story() -> Vec<Call> {
     let mut calls = vec![
         Call::CreateUser { user: 0, hash: 7 },
         Call::CreateUser { user: 1, hash: 9 },
+        Call::Account { user: 1, what: 2 },
         Call::Reset { user: 0, code: 2, now: 5 },
         Call::Seen { user: 0, at: 40 },
+        Call::Documents { guard: 0, also: 2, what: 4 },
+        Call::Documents { guard: 3, also: 2, what: 5 },
         Call::CreateLogin { user: 0, created: 2, lives: 90, now: 3 },
         Call::Rotate { hash: 0, now: 20 },
         Call::Rotate { hash: 1, now: 21 },

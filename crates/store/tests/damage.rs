@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use nexo_chat::ids::{ClientMsgId, ConversationId, MessageId, Millis, Seq, UserId};
-use nexo_chat::model::{Content, Draft, Message, Profile, ProfileChange, User};
+use nexo_chat::model::{AccountDetails, Content, Draft, Message, Profile, ProfileChange, User};
 use nexo_chat::policy::send::Permit;
 use nexo_chat::store::{
     AccountStore, Actor, Appended, ConversationStore, Limit, MessageStore, Order, Store, StoreError,
@@ -124,6 +124,7 @@ async fn sound_folder(messages: u64, bytes: usize) -> (tempfile::TempDir, Seen) 
         updated_at: Millis(0),
         password_hash: "first".into(),
         session_version: 1,
+        details: AccountDetails::default(),
     };
     store.create_user(alice).await.unwrap();
     for n in 0..messages {

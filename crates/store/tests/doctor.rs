@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use nexo_chat::ids::{ClientMsgId, ConversationId, MessageId, Millis, Seq, UserId};
-use nexo_chat::model::{Content, Draft, Message, Profile, User};
+use nexo_chat::model::{AccountDetails, Content, Draft, Message, Profile, User};
 use nexo_chat::policy::send::Permit;
 use nexo_chat::store::{
     AccountStore, Actor, Appended, ConversationStore, Limit, MessageStore, Order, Store,
@@ -49,6 +49,7 @@ fn account(id: &str) -> User {
         updated_at: Millis(0),
         password_hash: "hash".into(),
         session_version: 1,
+        details: AccountDetails::default(),
     }
 }
 

@@ -12,9 +12,12 @@ use nexo_chat::ids::{
     ClientMsgId, ConversationId, GroupId, LoginId, MessageId, Millis, Seq, UserId,
 };
 use nexo_chat::membership::Role;
-use nexo_chat::model::{Content, Cursors, Draft, HiddenMark, Receive, ReplyTo, Settings, User};
+use nexo_chat::model::{
+    AccountDetails, Content, Cursors, Draft, HiddenMark, LoginDevice, Receive, ReplyTo, Settings,
+    User,
+};
 use nexo_chat::policy::send::Permit;
-use nexo_chat::store::{Appended, Limit, Order, Store};
+use nexo_chat::store::{Appended, Collection, DocumentId, DocumentWrite, Limit, Order, Store};
 use nexo_store::Embedded;
 
 fn copy_of(version: &str) -> tempfile::TempDir {
@@ -49,26 +52,49 @@ async fn check_group(store: &Arc<dyn Store>, alice: &UserId, bob: &UserId, is_ne
 
 #[tokio::test]
 async fn format_1_opens() {
-    check("v1", false).await;
+    check(1).await;
 }
 
 #[tokio::test]
 async fn format_2_opens() {
-    check("v2", true).await;
+    check(2).await;
 }
 
 #[tokio::test]
 async fn format_3_opens() {
-    check("v3", true).await;
+    check(3).await;
 }
 
-async fn check(version: &str, is_new: bool) {
-    let folder = copy_of(version);
+#[tokio::test]
+async fn format_4_opens() {
+    check(4).await;
+}
+
+/// Samples since format 4 have details of an account, the device of a login, and a document.
+async fn check_details(store: &Arc<dyn Store>, alice: &UserId, bob: &UserId, is_new: bool) {
+    let account = store.user(bob).await.unwrap().unwrap();
+    assert_eq!(account.details, AccountDetails { is_bot: is_new, ..AccountDetails::default() });
+    let login = store.login(LoginId([1; 16])).await.unwrap().unwrap();
+    let device = LoginDevice { address: "::1".into(), name: "sample".into() };
+    assert_eq!(login.device, if is_new { device } else { LoginDevice::default() });
+    assert_eq!(store.logins(alice).await.unwrap(), [login]);
+    let id = DocumentId::new(Collection::Settings, "sample");
+    let body = store.document(&id).await.unwrap();
+    assert_eq!(body, is_new.then(|| b"body".to_vec()));
+    // Older folders take what is new, too.
+    let write = DocumentWrite::put(id.clone(), b"newer".to_vec());
+    store.change_documents(&id, Box::new(move |_| vec![write.clone()])).await.unwrap();
+    assert_eq!(store.document(&id).await.unwrap(), Some(b"newer".to_vec()));
+}
+
+async fn check(version: u32) {
+    let folder = copy_of(&format!("v{version}"));
+    let is_new = version >= 2;
     let store: Arc<dyn Store> = Embedded::open(folder.path(), &folder::options()).unwrap();
     // Raised at open, since new records are written from now on: an older program refuses the
     // folder.
     let format = fs::read_to_string(folder.path().join("FORMAT")).unwrap();
-    assert_eq!(format, "nexo store format 3\n");
+    assert_eq!(format, "nexo store format 4\n");
     let (alice, bob) = (UserId::parse("alice").unwrap(), UserId::parse("bob").unwrap());
     let conversation = ConversationId::private(&alice, &bob);
 
@@ -105,6 +131,7 @@ async fn check(version: &str, is_new: bool) {
     let account = store.user(&bob).await.unwrap().unwrap();
     assert_eq!((&*account.profile.nickname, &*account.profile.avatar), ("BOB", "picture"));
     assert_eq!(account.updated_at, account.created_at, "that was not kept then");
+    check_details(&store, &alice, &bob, version >= 4).await;
     // The index of folded ids did not exist either, and was built.
     assert_eq!(store.user_by_folded_id(&bob.folded()).await.unwrap(), Some(bob.clone()));
     let impostor = User { id: UserId::parse("B0b").unwrap(), ..User::clone(&account) };

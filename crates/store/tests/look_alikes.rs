@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use nexo_chat::ids::{Millis, UserId};
-use nexo_chat::model::{Profile, User};
+use nexo_chat::model::{AccountDetails, Profile, User};
 use nexo_chat::store::{AccountStore, Store};
 use nexo_sim::MariaDb;
 use nexo_store::archive::{Import, Item};
@@ -27,6 +27,7 @@ fn account(id: &str, created_at: u64) -> User {
         updated_at: Millis(created_at),
         password_hash: String::new(),
         session_version: 1,
+        details: AccountDetails::default(),
     }
 }
 

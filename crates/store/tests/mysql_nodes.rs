@@ -12,11 +12,13 @@ use nexo_chat::ids::{ClientMsgId, ConversationId, GroupId, Millis, Seq, UserId};
 use nexo_chat::membership::{
     GroupAction, GroupFacts, GroupProfile, HistoryPolicy, JoinCode, JoinPolicy, NewGroup,
 };
-use nexo_chat::model::{Content, CursorKind, Draft};
+use nexo_chat::model::{AccountDetails, AccountStatus, Content, CursorKind, Draft, Profile, User};
 use nexo_chat::policy::group::decide;
 use nexo_chat::policy::send::Permit;
 use nexo_chat::rules::GroupRules;
-use nexo_chat::store::{Actor, Appended, GroupFactsQuery, Limit, Order, Store};
+use nexo_chat::store::{
+    Actor, Appended, Collection, DocumentId, DocumentWrite, GroupFactsQuery, Limit, Order, Store,
+};
 use nexo_store::conformance::Opener;
 
 const NOW: Millis = Millis(1_700_000_000_000);
@@ -248,4 +250,58 @@ async fn delivered_cursors_are_known_here_at_once_and_everywhere_soon() {
     let standing = other.standing(&user("b"), &conversation).await.unwrap().unwrap();
     assert_eq!(standing.cursors.delivered, Seq(7), "closing writes what waits");
     assert_eq!(standing.cursors.read, Seq(7), "moved by the own message");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_deleted_account_is_gone_everywhere_once_other_nodes_are_told() {
+    let [one, other] = nodes();
+    let alice = User {
+        id: user("alice"),
+        profile: Profile::default(),
+        created_at: NOW,
+        updated_at: NOW,
+        password_hash: String::new(),
+        session_version: 1,
+        details: AccountDetails::default(),
+    };
+    one.create_user(alice).await.unwrap();
+    for node in [&one, &other] {
+        assert!(node.user_exists(&user("alice")).await.unwrap(), "it is remembered from now on");
+    }
+    let delete = |before: &User| {
+        let status = AccountStatus::Deleted { at: NOW };
+        Some(User {
+            details: AccountDetails { status, ..before.details.clone() },
+            ..before.clone()
+        })
+    };
+    one.change_account(&user("alice"), Box::new(delete)).await.unwrap().unwrap();
+    assert!(!one.user_exists(&user("alice")).await.unwrap(), "this node knows at once");
+    other.forget_user(&user("alice"));
+    assert!(!other.user_exists(&user("alice")).await.unwrap());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn changes_of_documents_through_both_all_count() {
+    let nodes = nodes();
+    let count = DocumentId::new(Collection::Settings, "count");
+    let tasks: Vec<_> = (0..60)
+        .map(|i| {
+            let (node, count) = (Arc::clone(&nodes[i % 2]), count.clone());
+            tokio::spawn(async move {
+                let guard = count.clone();
+                let next = move |before: Option<&[u8]>| {
+                    let next = before.map_or(1, |bytes| bytes[0] + 1);
+                    vec![DocumentWrite::put(count.clone(), vec![next])]
+                };
+                node.change_documents(&guard, Box::new(next)).await.unwrap();
+            })
+        })
+        .collect();
+    for task in tasks {
+        task.await.unwrap();
+    }
+    for node in &nodes {
+        assert_eq!(node.document(&count).await.unwrap(), Some(vec![60]));
+    }
 }

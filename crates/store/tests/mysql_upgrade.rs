@@ -6,9 +6,12 @@
 use std::sync::Arc;
 
 use nexo_chat::ids::{ClientMsgId, ConversationId, Millis, Seq, UserId};
-use nexo_chat::model::{Content, Draft, HiddenChange, HiddenMark, Settings, SettingsChange};
+use nexo_chat::model::{
+    AccountDetails, AccountStatus, Content, Draft, HiddenChange, HiddenMark, Profile, Settings,
+    SettingsChange, User,
+};
 use nexo_chat::policy::send::Permit;
-use nexo_chat::store::{ConversationStore, MessageStore, Store};
+use nexo_chat::store::{AccountStore, ConversationStore, MessageStore, Store};
 use nexo_sim::MariaDb;
 use nexo_store::{MySql, MySqlOptions};
 
@@ -18,6 +21,13 @@ const BACK_TO_2: &str = "\
     ALTER TABLE chat_groups DROP COLUMN group_type; \
     ALTER TABLE group_members DROP COLUMN nickname, DROP COLUMN avatar, DROP COLUMN extra; \
     DELETE FROM schema_versions WHERE version > 2";
+
+/// Turns the tables back to version 4.
+const BACK_TO_4: &str = "\
+    ALTER TABLE users DROP COLUMN details; \
+    ALTER TABLE logins DROP COLUMN details; \
+    DROP TABLE documents; \
+    DELETE FROM schema_versions WHERE version > 4";
 
 /// As if the start had ended after the last statement, before it was recorded.
 const NOT_NOTED: &str = "DELETE FROM schema_versions WHERE version > 2";
@@ -62,6 +72,37 @@ async fn older_tables_are_brought_up_to_date_and_keep_what_they_have() {
         expect = Settings { hidden: Some(hidden), extra: "mine".into(), ..expect };
         let now = store.update_settings(&bob, &conversation, hide).await.unwrap();
         assert_eq!(now.as_ref(), Some(&expect));
+        store.close().await.unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn older_accounts_have_no_details_and_can_get_some() {
+    let url = MariaDb::shared().fresh_database();
+    let database = url.rsplit('/').next().unwrap();
+    let alice = User {
+        id: UserId::parse("alice").unwrap(),
+        profile: Profile::default(),
+        created_at: Millis(1),
+        updated_at: Millis(1),
+        password_hash: "hash".into(),
+        session_version: 1,
+        details: AccountDetails::default(),
+    };
+    let store = open(&url).await;
+    assert!(store.create_user(alice.clone()).await.unwrap());
+    store.close().await.unwrap();
+    let status = AccountStatus::Deleted { at: Millis(5) };
+    let details = AccountDetails { status, ..AccountDetails::default() };
+    let mut expect = alice.clone();
+    for undo in [BACK_TO_4, "DELETE FROM schema_versions WHERE version > 4"] {
+        MariaDb::shared().sql(database, undo);
+        let store = open(&url).await;
+        assert_eq!(store.user(&alice.id).await.unwrap().as_deref(), Some(&expect));
+        expect.details = details.clone();
+        let set = expect.clone();
+        let now = store.change_account(&alice.id, Box::new(move |_| Some(set.clone()))).await;
+        assert_eq!(now.unwrap().as_deref(), Some(&expect));
         store.close().await.unwrap();
     }
 }

@@ -11,7 +11,7 @@ use std::time::Duration;
 use nexo_chat::event::Event;
 use nexo_chat::ids::{ClientMsgId, ConversationId, Millis, Seq, UserId};
 use nexo_chat::invariants;
-use nexo_chat::model::{Content, CursorKind, Draft, Profile, User};
+use nexo_chat::model::{AccountDetails, Content, CursorKind, Draft, Profile, User};
 use nexo_chat::policy::send::Permit;
 use nexo_chat::store::{
     AccountStore, Appended, CommitListener, ConversationStore, Limit, MessageStore, Order, Store,
@@ -60,11 +60,11 @@ fn a_folder_in_use_is_not_opened_twice() {
 #[test]
 fn a_newer_format_is_refused_with_both_numbers() {
     let folder = tempfile::tempdir().unwrap();
-    fs::write(folder.path().join("FORMAT"), "nexo store format 4\n").unwrap();
+    fs::write(folder.path().join("FORMAT"), "nexo store format 5\n").unwrap();
     let error = Embedded::open(folder.path(), &folder::options()).err().unwrap();
-    assert!(matches!(error, OpenError::Newer { found: 4, known: 3, .. }), "{error}");
+    assert!(matches!(error, OpenError::Newer { found: 5, known: 4, .. }), "{error}");
     let said = error.to_string();
-    assert!(said.contains("newer") && said.contains("format 4"), "{said}");
+    assert!(said.contains("newer") && said.contains("format 5"), "{said}");
 }
 
 #[test]
@@ -137,6 +137,7 @@ async fn check_poisoned(kind: FaultKind, may_be_there: bool) {
         updated_at: Millis(0),
         password_hash: String::new(),
         session_version: 1,
+        details: AccountDetails::default(),
     };
     assert!(matches!(store.create_user(user).await, Err(StoreError::Poisoned(_))));
     assert!(matches!(store.health(), Err(StoreError::Poisoned(_))));

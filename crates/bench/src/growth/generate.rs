@@ -9,7 +9,7 @@ use nexo_chat::Chat;
 use nexo_chat::group::{self, generate_join_code};
 use nexo_chat::ids::UserId;
 use nexo_chat::membership::{GroupAction, GroupProfile, HistoryPolicy, JoinPolicy, NewGroup};
-use nexo_chat::model::{Caller, Profile, User};
+use nexo_chat::model::{AccountDetails, Caller, Profile, User};
 use serde::Serialize;
 
 use super::GrowthHooks;
@@ -123,6 +123,7 @@ async fn account(chat: &Chat, name: String, hash: String) -> Result<()> {
         updated_at: chat.clock.now(),
         password_hash: hash,
         session_version: 1,
+        details: AccountDetails::default(),
     };
     chat.store.create_user(user).await?;
     Ok(())

@@ -6,7 +6,13 @@ use super::StoreFuture;
 use crate::ids::{FoldedId, Millis, UserId};
 use crate::model::{ProfileChange, ResetCode, User};
 
-/// Creates, reads and changes accounts.
+/// Changes an account. Pure: it runs inside the atomic operation, and again on every retry.
+pub type ChangeAccount = Box<dyn Fn(&User) -> Option<User> + Send + Sync>;
+
+/// Creates, reads and changes accounts. An account is deleted by its status
+/// ([`AccountStatus::Deleted`]): the record stays, and its id is never free again.
+///
+/// [`AccountStatus::Deleted`]: crate::model::AccountStatus::Deleted
 pub trait AccountStore: Send + Sync {
     /// Records when a user was last seen. It need not outlive a crash.
     fn record_seen(&self, user: &UserId, at: Millis) -> StoreFuture<'_, ()>;
@@ -22,13 +28,37 @@ pub trait AccountStore: Send + Sync {
     /// folded and that fold to the same id, the oldest holds it.
     fn user_by_folded_id<'a>(&'a self, folded: &'a FoldedId) -> StoreFuture<'a, Option<UserId>>;
 
-    /// Returns the account, if there is one. Called for every send, so it is shared, not copied.
+    /// Returns the account, deleted or not, if there is one. Called for every send, so it is shared,
+    /// not copied.
     fn user(&self, id: &UserId) -> StoreFuture<'_, Option<Arc<User>>>;
 
-    /// Whether there is such an account. Called for every send; accounts are never deleted.
+    /// Whether there is such an account, and it is not deleted. Called for every send, so an engine
+    /// may answer from memory; see [`AccountStore::forget_user`].
     fn user_exists<'a>(&'a self, id: &'a UserId) -> StoreFuture<'a, bool> {
-        Box::pin(async move { Ok(self.user(id).await?.is_some()) })
+        Box::pin(async move {
+            let user = self.user(id).await?;
+            Ok(user.is_some_and(|user| !user.details.status.is_deleted()))
+        })
     }
+
+    /// Tells the store that another node changed this account: whatever this node has in memory
+    /// about it is read again.
+    fn forget_user(&self, _id: &UserId) {}
+
+    /// Returns up to `limit` accounts, deleted or not, in the order of their ids (bytes), after a
+    /// given one.
+    fn users(&self, after: Option<&UserId>, limit: usize) -> StoreFuture<'_, Vec<Arc<User>>>;
+
+    /// Changes an account in one atomic operation: `change` gets it as it is now and returns it
+    /// changed, or `None` to leave it. The id and the creation time stay, and neither the session
+    /// version nor the time of last change goes back. If the session version was raised, all logins
+    /// of the user end in the same operation and a reset code is deleted. Returns the account as it
+    /// is now; `None` if there is no such user. Durable when it returns.
+    fn change_account(
+        &self,
+        id: &UserId,
+        change: ChangeAccount,
+    ) -> StoreFuture<'_, Option<Arc<User>>>;
 
     /// Changes a profile and its time of last change, which never goes back. Returns the account as
     /// it is now; `None` if there is no such user.

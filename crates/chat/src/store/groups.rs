@@ -52,6 +52,10 @@ pub trait GroupStore: Send + Sync {
     /// Returns a group, ended or not. Called for every send, so the group is shared, not copied.
     fn group(&self, id: &GroupId) -> StoreFuture<'_, Option<Arc<Group>>>;
 
+    /// Returns up to `limit` groups, ended or not, in the order of their ids (bytes), after a given
+    /// one.
+    fn groups(&self, after: Option<&GroupId>, limit: usize) -> StoreFuture<'_, Vec<Arc<Group>>>;
+
     /// Returns the group that a join code leads to.
     fn group_by_code(&self, code: &JoinCode) -> StoreFuture<'_, Option<GroupId>>;
 

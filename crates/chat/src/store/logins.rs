@@ -56,6 +56,9 @@ pub trait LoginStore: Send + Sync {
     /// Returns a login, ended or not, as long as it is stored.
     fn login(&self, id: LoginId) -> StoreFuture<'_, Option<Login>>;
 
+    /// Returns all stored logins of a user that have not ended, newest first. Some may have expired.
+    fn logins(&self, user: &UserId) -> StoreFuture<'_, Vec<Login>>;
+
     /// Replaces a refresh token by the next one, once: of two calls with one token, one wins. The
     /// other changes nothing within `grace_ms`, and succeeds if it is the same call; later it ends
     /// the login. A clock that went back to before the first call gives no new grace period, beyond

@@ -10,6 +10,7 @@
 //! - [`groups`]: groups, their members and join requests
 //! - [`accounts`]: users, passwords, reset codes, last seen
 //! - [`logins`]: logins and refresh tokens
+//! - [`documents`]: small records of features that need no table of their own
 //!
 //! Data on a disk can be damaged. An engine that finds a record unreadable answers what needs it with
 //! [`StoreError::Damaged`]; a page of messages goes around it and lists the seqs it left out
@@ -18,6 +19,7 @@
 
 pub mod accounts;
 pub mod conversations;
+pub mod documents;
 pub mod groups;
 pub mod logins;
 pub mod messages;
@@ -29,8 +31,11 @@ use crate::event::Event;
 use crate::ids::{ConnectionId, Millis, UserId};
 use crate::reason::{BoxError, Error, Reason};
 
-pub use self::accounts::AccountStore;
+pub use self::accounts::{AccountStore, ChangeAccount};
 pub use self::conversations::{ConversationStore, CursorMove};
+pub use self::documents::{
+    Collection, DecideDocuments, DocumentId, DocumentPage, DocumentStore, DocumentWrite,
+};
 pub use self::groups::{DecideGroup, GroupFactsQuery, GroupOutcome, GroupStore};
 pub use self::logins::{CreatedLogin, LoginStore, RotateRequest, Rotation};
 pub use self::messages::{
@@ -99,7 +104,14 @@ pub type StoreFuture<'a, T> = Boxed<'a, Result<T, StoreError>>;
 /// Stores accounts, conversations and messages. Code that holds a `dyn Store` calls the methods of
 /// all its supertraits without importing them.
 pub trait Store:
-    MessageStore + ConversationStore + GroupStore + AccountStore + LoginStore + Send + Sync
+    MessageStore
+    + ConversationStore
+    + GroupStore
+    + AccountStore
+    + LoginStore
+    + DocumentStore
+    + Send
+    + Sync
 {
     /// Sets the listener that receives durable batches. Called once, before the first append.
     fn set_commit_listener(&self, listener: Arc<dyn CommitListener>);

@@ -16,7 +16,7 @@ use nexo_chat::ids::{ConversationId, GroupId, LoginId, Millis, Seq, UserId};
 use nexo_chat::membership::{Group, GroupMember, JoinCode, JoinRequest};
 use nexo_chat::model::{Change, Fingerprint, Login, Message, ResetCode, Settings, User, Window};
 use nexo_chat::progress::Progress;
-use nexo_chat::store::StoreFuture;
+use nexo_chat::store::{DocumentId, StoreFuture};
 
 pub use self::copy::{copy, survey};
 pub use self::error::ArchiveError;
@@ -95,6 +95,10 @@ pub enum Item {
         seq: Seq,
         sender: UserId,
     },
+    Document {
+        id: DocumentId,
+        body: Vec<u8>,
+    },
 }
 
 /// The kinds of items, in the order in which they are exported.
@@ -115,10 +119,11 @@ pub enum ItemKind {
     Member,
     SentWithoutRead,
     Mention,
+    Document,
 }
 
 impl ItemKind {
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::User,
         Self::LastSeen,
         Self::Login,
@@ -134,6 +139,7 @@ impl ItemKind {
         Self::Member,
         Self::SentWithoutRead,
         Self::Mention,
+        Self::Document,
     ];
 
     /// The plural, for people.
@@ -154,6 +160,7 @@ impl ItemKind {
             Self::Member => "places in conversations",
             Self::SentWithoutRead => "messages sent without marking read",
             Self::Mention => "mentions",
+            Self::Document => "documents",
         }
     }
 }
@@ -176,6 +183,7 @@ impl Item {
             Self::Member { .. } => ItemKind::Member,
             Self::SentWithoutRead { .. } => ItemKind::SentWithoutRead,
             Self::Mention { .. } => ItemKind::Mention,
+            Self::Document { .. } => ItemKind::Document,
         }
     }
 
@@ -201,6 +209,7 @@ impl Item {
             Self::Member { settings, .. } => 256 + settings.extra.len(),
             Self::JoinRequest(request) => 256 + request.message.len(),
             Self::Change(_) => 1024,
+            Self::Document { id, body } => 256 + id.key.len() + body.len(),
             _ => 256,
         }
     }

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use nexo_chat::ids::Seq;
 use nexo_chat::model::{CursorKind, Cursors};
 use nexo_chat::policy::send::Permit;
-use nexo_chat::store::{Appended, Limit, Order, Rotation, Store};
+use nexo_chat::store::{
+    Appended, Collection, DocumentId, DocumentWrite, Limit, Order, Rotation, Store,
+};
 
 use super::Opener;
 use super::fixtures::{
@@ -25,6 +27,12 @@ pub(super) async fn closed_takes_nothing(opener: Arc<dyn Opener>) {
     store.close().await.unwrap();
     assert!(append(&store, draft("alice", "bob", "two", "two")).await.is_err());
     assert!(store.create_user(account("alice")).await.is_err());
+    let change = store.change_account(&user("alice"), Box::new(|user| Some(user.clone())));
+    assert!(change.await.is_err());
+    let guard = DocumentId::new(Collection::Settings, "a");
+    let write = DocumentWrite::put(guard.clone(), Vec::new());
+    let change = store.change_documents(&guard, Box::new(move |_| vec![write.clone()]));
+    assert!(change.await.is_err());
 }
 
 pub(super) async fn closing_twice(opener: Arc<dyn Opener>) {

@@ -10,7 +10,9 @@ use nexo_chat::ids::{
 use nexo_chat::membership::{
     GroupAction, GroupFacts, GroupProfile, HistoryPolicy, JoinCode, JoinPolicy, NewGroup,
 };
-use nexo_chat::model::{Change, Content, Draft, Login, Message, Profile, Standing, User};
+use nexo_chat::model::{
+    AccountDetails, Change, Content, Draft, Login, LoginDevice, Message, Profile, Standing, User,
+};
 use nexo_chat::policy::group::decide;
 use nexo_chat::policy::send::Permit;
 use nexo_chat::rules::GroupRules;
@@ -105,6 +107,7 @@ pub(super) fn account(id: &str) -> User {
         updated_at: NOW,
         password_hash: format!("hash of {id}"),
         session_version: 1,
+        details: AccountDetails::default(),
     }
 }
 
@@ -132,6 +135,7 @@ pub(super) fn login(who: &str, n: u8) -> Login {
         generation: 0,
         rotated_at: NOW,
         ended: false,
+        device: LoginDevice { address: "10.0.0.1".into(), name: format!("device {n}") },
     }
 }
 

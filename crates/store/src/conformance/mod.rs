@@ -2,20 +2,24 @@
 //!
 //! In reading order: [`CASES`] lists everything; `fixtures` builds users and drafts; then the cases
 //! by subject: `sending`, `commit_listener`, `recall`, `reading`, `cursors`, `marks`, `groups`,
-//! `group_windows`, `accounts`, `logins`, `durability`.
+//! `group_windows`, `accounts`, `account_changes`, `logins`, `listings`,
+//! `documents`, `durability`.
 
 #![allow(
     clippy::unwrap_used,
     reason = "a case is a test: a failed step is a broken promise and must stop it"
 )]
 
+mod account_changes;
 mod accounts;
 mod commit_listener;
 mod cursors;
+mod documents;
 mod durability;
 mod fixtures;
 mod group_windows;
 mod groups;
+mod listings;
 mod logins;
 mod marks;
 mod reading;
@@ -119,6 +123,7 @@ pub const CASES: &[Case] = &[
     case("a_group_begins_with_its_people", |o| Box::pin(groups::begins(o))),
     case("members_come_in_pages_by_id", |o| Box::pin(groups::pages(o))),
     case("a_groups_cursors_are_read_together", |o| Box::pin(groups::cursors(o))),
+    case("groups_come_in_pages_by_id", |o| Box::pin(listings::groups(o))),
     case("a_member_is_seen_as_they_like", |o| Box::pin(groups::profiles(o))),
     case("a_code_leads_to_one_group", |o| Box::pin(groups::codes(o))),
     case("a_wish_to_join_waits_until_it_is_settled", |o| Box::pin(groups::wishes(o))),
@@ -150,7 +155,18 @@ pub const CASES: &[Case] = &[
     case("a_profile_changes_in_what_is_named", |o| Box::pin(accounts::profile_changes(o))),
     case("a_new_password_ends_all_sign_ins", |o| Box::pin(accounts::new_password(o))),
     case("changes_to_nobody_are_none", |o| Box::pin(accounts::nobody(o))),
+    case("an_account_changes_as_a_whole", |o| Box::pin(account_changes::as_a_whole(o))),
+    case("an_account_is_created_with_its_details", |o| {
+        Box::pin(account_changes::created_with_details(o))
+    }),
+    case("parallel_changes_of_an_account_all_count", |o| Box::pin(account_changes::all_count(o))),
+    case("a_raised_session_version_ends_all_sign_ins", |o| {
+        Box::pin(account_changes::raised_version(o))
+    }),
+    case("a_deleted_account_is_gone_and_its_id_taken", |o| Box::pin(account_changes::deleted(o))),
+    case("accounts_come_in_pages_by_id", |o| Box::pin(listings::users(o))),
     case("a_sign_in_is_kept", |o| Box::pin(logins::kept(o))),
+    case("sign_ins_are_listed_newest_first", |o| Box::pin(listings::logins(o))),
     case("old_sign_ins_are_forgotten", |o| Box::pin(logins::forgotten(o))),
     case("sign_ins_are_bounded", |o| Box::pin(logins::bounded(o))),
     case("rotation_replaces_the_token", |o| Box::pin(logins::rotated(o))),
@@ -165,6 +181,13 @@ pub const CASES: &[Case] = &[
     case("expired_and_ended_tokens_are_unknown", |o| Box::pin(logins::expired_and_ended(o))),
     case("any_used_token_ends_the_sign_in", |o| Box::pin(logins::two_back(o))),
     case("end_logins_ends_what_is_picked", |o| Box::pin(logins::picked(o))),
+    case("a_document_is_what_was_written", |o| Box::pin(documents::written(o))),
+    case("a_change_of_documents_is_decided_on_its_guard", |o| Box::pin(documents::guarded(o))),
+    case("documents_come_in_pages_by_key", |o| Box::pin(documents::pages(o))),
+    case("documents_come_in_pages_backwards_too", |o| Box::pin(documents::backwards(o))),
+    case("parallel_changes_with_one_guard_all_count", |o| Box::pin(documents::all_count(o))),
+    case("of_parallel_changes_without_a_guard_one_wins", |o| Box::pin(documents::one_wins(o))),
+    case("changes_with_crossed_guards_all_end", |o| Box::pin(documents::crossed(o))),
     case("a_closed_store_takes_nothing", |o| Box::pin(durability::closed_takes_nothing(o))),
     case("closing_twice_is_fine", |o| Box::pin(durability::closing_twice(o))),
     lasting("acked_survives_reopen", |o| Box::pin(durability::survives_reopen(o))),
@@ -185,7 +208,9 @@ pub const CASES: &[Case] = &[
         Box::pin(marks::settings_before_first_message_survive(o))
     }),
     lasting("accounts_survive_a_crash", |o| Box::pin(durability::accounts_survive(o))),
+    lasting("details_of_accounts_survive_a_crash", |o| Box::pin(account_changes::survive_crash(o))),
     lasting("reset_codes_survive_a_crash", |o| Box::pin(accounts::resets_survive(o))),
+    lasting("documents_survive_a_crash", |o| Box::pin(documents::survive_crash(o))),
     lasting("ended_sign_ins_stay_ended", |o| Box::pin(durability::ended_stay_ended(o))),
 ];
 

@@ -4,14 +4,15 @@ use std::sync::Arc;
 
 use nexo_chat::ids::{FoldedId, Millis, UserId};
 use nexo_chat::model::{ProfileChange, ResetCode, User};
-use nexo_chat::store::{AccountStore, StoreFuture};
+use nexo_chat::store::{AccountStore, ChangeAccount, Order, StoreFuture};
 
 use super::core::Core;
 use super::keys::Keyspace;
 use super::pending::Pending;
 use super::poison::EngineFault;
-use super::record::{ResetRecord, UserRecord};
+use super::record::{ResetRecord, UserRecord, impossible, user_id};
 use super::{CHANGE_BYTES, Embedded, folded_ids, keys, logins, record};
+use crate::account_rules;
 
 impl AccountStore for Embedded {
     fn record_seen(&self, user: &UserId, at: Millis) -> StoreFuture<'_, ()> {
@@ -35,6 +36,20 @@ impl AccountStore for Embedded {
 
     fn user(&self, id: &UserId) -> StoreFuture<'_, Option<Arc<User>>> {
         self.read_now(|core| find_user(core, id))
+    }
+
+    fn users(&self, after: Option<&UserId>, limit: usize) -> StoreFuture<'_, Vec<Arc<User>>> {
+        let after = after.cloned();
+        self.read_blocking(move |core| read_users(core, after.as_ref(), limit))
+    }
+
+    fn change_account(
+        &self,
+        id: &UserId,
+        change: ChangeAccount,
+    ) -> StoreFuture<'_, Option<Arc<User>>> {
+        let id = id.clone();
+        self.submit(CHANGE_BYTES, move |pending| change_account(pending, &id, &change))
     }
 
     fn update_profile(
@@ -89,8 +104,24 @@ fn find_user(core: &Core, id: &UserId) -> Result<Option<Arc<User>>, EngineFault>
         let key = keys::user(id);
         let Some(bytes) = core.engine.get(Keyspace::Users, &key)? else { return Ok(None) };
         let record: UserRecord<'_> = record::decode(Keyspace::Users, &key, &bytes)?;
-        Ok(Some(record.user(id)))
+        record.user(id).map(Some)
     })
+}
+
+fn read_users(
+    core: &Core,
+    after: Option<&UserId>,
+    limit: usize,
+) -> Result<Vec<Arc<User>>, EngineFault> {
+    let keyspace = Keyspace::Users;
+    let range = keys::after(after.map(keys::user));
+    let found = core.engine.scan(keyspace, range, limit, Order::Ascending, usize::MAX)?;
+    let users = found.iter().map(|(key, value)| {
+        let id = std::str::from_utf8(key).map_err(|_| impossible(keyspace, "not a user id"))?;
+        let record: UserRecord<'_> = record::decode(keyspace, key, value)?;
+        record.user(&user_id(id)?).map(Arc::new)
+    });
+    users.collect()
 }
 
 fn find_last_seen(core: &Core, id: &UserId) -> Result<Option<Millis>, EngineFault> {
@@ -114,6 +145,21 @@ fn create_user(pending: &mut Pending<'_>, user: User) -> Result<bool, EngineFaul
     folded_ids::put(pending, &user.id)?;
     put_user(pending, user)?;
     Ok(true)
+}
+
+fn change_account(
+    pending: &mut Pending<'_>,
+    id: &UserId,
+    change: &ChangeAccount,
+) -> Result<Option<Arc<User>>, EngineFault> {
+    let Some(before) = current_user(pending, id)? else { return Ok(None) };
+    let Some(changed) = account_rules::apply(&before, &**change) else {
+        return Ok(Some(Arc::new(before)));
+    };
+    if changed.ends_logins {
+        end_all_logins(pending, id)?;
+    }
+    put_user(pending, changed.user).map(Some)
 }
 
 fn change_password(
@@ -162,15 +208,21 @@ fn set_password(
 ) -> Result<u64, EngineFault> {
     user.password_hash = hash;
     user.session_version += 1;
-    let (id, version) = (user.id.clone(), user.session_version);
-    let has_code = pending.get(Keyspace::ResetCodes, &keys::user(&id))?.is_some();
-    // First: it reads all logins before it adds anything.
-    logins::end_logins(pending, &id, &|_| true)?;
-    if has_code {
-        pending.delete(Keyspace::ResetCodes, keys::user(&id));
-    }
+    let version = user.session_version;
+    end_all_logins(pending, &user.id)?;
     put_user(pending, user)?;
     Ok(version)
+}
+
+/// Ends the logins of a user whose session version is raised, and deletes the reset code. Comes first
+/// in a change: it reads all it needs before it adds anything.
+fn end_all_logins(pending: &mut Pending<'_>, id: &UserId) -> Result<(), EngineFault> {
+    let has_code = pending.get(Keyspace::ResetCodes, &keys::user(id))?.is_some();
+    logins::end_logins(pending, id, &|_| true)?;
+    if has_code {
+        pending.delete(Keyspace::ResetCodes, keys::user(id));
+    }
+    Ok(())
 }
 
 /// Returns the account as it will be after the batch.

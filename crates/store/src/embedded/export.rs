@@ -19,7 +19,7 @@ use crate::archive::{Export, Item, ItemSender};
 
 /// The keyspaces that items are read from, in the order of their kinds. The others are read along
 /// with these, or are derived from them.
-pub(crate) const EXPORTED: [Keyspace; 15] = [
+pub(crate) const EXPORTED: [Keyspace; 16] = [
     Keyspace::Users,
     Keyspace::LastSeen,
     Keyspace::Logins,
@@ -35,6 +35,7 @@ pub(crate) const EXPORTED: [Keyspace; 15] = [
     Keyspace::Members,
     Keyspace::SentWithoutRead,
     Keyspace::Mentions,
+    Keyspace::Documents,
 ];
 
 /// Records read at a time, and about their bytes.
@@ -84,7 +85,7 @@ pub(crate) fn item(
     match keyspace {
         Keyspace::Users => {
             let record: UserRecord<'_> = record::decode(keyspace, key, value)?;
-            Ok(Item::User(record.user(&user_id(text(keyspace, key)?)?)))
+            Ok(Item::User(record.user(&user_id(text(keyspace, key)?)?)?))
         }
         Keyspace::LastSeen => {
             let user = user_id(text(keyspace, key)?)?;
@@ -114,6 +115,11 @@ pub(crate) fn item(
             Ok(Item::Change(Box::new(record.change(&conversation, seq)?)))
         }
         Keyspace::Members => member(core, key),
+        Keyspace::Documents => {
+            let id = keys::document_of(key).ok_or_else(|| malformed_key(keyspace))?;
+            let body = record::decode::<&[u8]>(keyspace, key, value)?.to_vec();
+            Ok(Item::Document { id, body })
+        }
         _ => mark(keyspace, key, value),
     }
 }

@@ -68,7 +68,7 @@ impl Embedded {
             for (key, value) in &page {
                 let id = std::str::from_utf8(key).unwrap_or_default();
                 let record: UserRecord<'_> = record::decode(keyspace, key, value)?;
-                let user = record.user(&user_id(id)?);
+                let user = record.user(&user_id(id)?)?;
                 users.push((user.created_at, user.id));
             }
             alike += self.submit_blocking(move |pending| index_users(pending, users))?;

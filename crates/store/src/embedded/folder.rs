@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! LOCK      held while a process has the folder open
-//! FORMAT    "nexo store format 3"
+//! FORMAT    "nexo store format 4"
 //! FILLING   there while data is imported into the folder: it is not complete yet
 //! DIRTY     there after a sync failed: what the log seems to hold may only be in the page cache
 //! witness   how far the log went, and how far it is needed (see `witness`)

@@ -35,6 +35,11 @@ impl GroupStore for Embedded {
         self.read_now(|core| find_group(core, id))
     }
 
+    fn groups(&self, after: Option<&GroupId>, limit: usize) -> StoreFuture<'_, Vec<Arc<Group>>> {
+        let after = after.cloned();
+        self.read_blocking(move |core| read_groups(core, after.as_ref(), limit))
+    }
+
     fn group_by_code(&self, code: &JoinCode) -> StoreFuture<'_, Option<GroupId>> {
         self.read_now(|core| find_by_code(core, code))
     }
@@ -88,6 +93,23 @@ pub(crate) fn find_group(core: &Core, id: &GroupId) -> Result<Option<Arc<Group>>
         let Some(bytes) = core.engine.get(Keyspace::Groups, &key)? else { return Ok(None) };
         Ok(Some(record::decode::<GroupRecord<'_>>(Keyspace::Groups, &key, &bytes)?.group(id)?))
     })
+}
+
+/// Reads a page of all groups, ended or not.
+fn read_groups(
+    core: &Core,
+    after: Option<&GroupId>,
+    limit: usize,
+) -> Result<Vec<Arc<Group>>, EngineFault> {
+    let keyspace = Keyspace::Groups;
+    let range = keys::after(after.map(keys::group));
+    let found = core.engine.scan(keyspace, range, limit, Order::Ascending, usize::MAX)?;
+    let groups = found.iter().map(|(key, value)| {
+        let id = std::str::from_utf8(key).ok().and_then(|id| GroupId::parse(id).ok());
+        let id = id.ok_or_else(|| record::impossible(keyspace, "not a group id"))?;
+        record::decode::<GroupRecord<'_>>(keyspace, key, value)?.group(&id).map(Arc::new)
+    });
+    groups.collect()
 }
 
 /// Returns a member of a group that has not ended.

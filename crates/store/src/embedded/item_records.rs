@@ -112,5 +112,8 @@ fn put_records(item: &Item, put: &mut PutRecord<'_>) -> Result<(), EngineFault> 
             let key = keys::message_mark(whom, conversation, *seq);
             write(put, Keyspace::Mentions, &key, &sender.as_str())
         }
+        Item::Document { id, body } => {
+            write(put, Keyspace::Documents, &keys::document(id), &body.as_slice())
+        }
     }
 }

@@ -27,14 +27,18 @@
 //! | `resets`        | user                                       | the reset code                 |
 //! | `folded`        | folded user id; 0 once all are indexed     | user; nothing                  |
 //! | `lost`          | `m` or `c`, conversation, 0, first seq (8) | the last seq                   |
+//! | `documents`     | name of the collection, 0, key             | the body                       |
 
 use std::ops::{Bound, RangeInclusive};
 
 use nexo_chat::ids::{ConversationId, FoldedId, GroupId, LoginId, Seq, UserId};
+use nexo_chat::store::{Collection, DocumentId};
 
 /// The number of this layout. Raised when a folder written by the new code cannot be read by the
 /// old one. Every older format is read: opening a folder upgrades it to this one.
-pub(crate) const FORMAT: u32 = 3;
+///
+/// Since 4, there are documents, and accounts have details and logins a device: records have version 3.
+pub(crate) const FORMAT: u32 = 4;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Keyspace {
@@ -61,11 +65,12 @@ pub(crate) enum Keyspace {
     ResetCodes,
     /// Ranges of seqs (`m`) and change seqs (`c`) that were lost when the folder was salvaged.
     Lost,
+    Documents,
 }
 
 impl Keyspace {
     /// All of them; the index in this list is part of each record's checksum.
-    pub(crate) const ALL: [Self; 22] = [
+    pub(crate) const ALL: [Self; 23] = [
         Self::Messages,
         Self::MessageIds,
         Self::Members,
@@ -88,6 +93,7 @@ impl Keyspace {
         Self::FoldedIds,
         Self::ResetCodes,
         Self::Lost,
+        Self::Documents,
     ];
 
     /// The name on disk.
@@ -115,6 +121,7 @@ impl Keyspace {
             Self::FoldedIds => "folded",
             Self::ResetCodes => "resets",
             Self::Lost => "lost",
+            Self::Documents => "documents",
         }
     }
 
@@ -252,6 +259,11 @@ pub(crate) fn split(key: &[u8]) -> Option<(&str, &[u8])> {
     Some((std::str::from_utf8(first).ok()?, &rest[1..]))
 }
 
+/// Everything in a keyspace, or what comes after a key.
+pub(crate) fn after(key: Option<Vec<u8>>) -> KeyRange {
+    (key.map_or(Bound::Unbounded, Bound::Excluded), Bound::Unbounded)
+}
+
 pub(crate) fn user(id: &UserId) -> Vec<u8> {
     id.as_str().as_bytes().to_vec()
 }
@@ -279,6 +291,30 @@ pub(crate) fn logins_of(user: &UserId) -> KeyRange {
 
 pub(crate) fn login_of(key: &[u8]) -> Option<LoginId> {
     key.last_chunk().copied().map(LoginId)
+}
+
+/// The key of `documents`.
+pub(crate) fn document(id: &DocumentId) -> Vec<u8> {
+    prefixed(id.collection.name(), id.key.as_bytes())
+}
+
+/// The documents of a collection between two keys.
+pub(crate) fn documents(
+    collection: Collection,
+    (from, to): (Bound<String>, Bound<String>),
+) -> KeyRange {
+    let (first, end) = prefix_range(collection.name());
+    let within = |bound: Bound<String>, edge| match bound {
+        Bound::Unbounded => edge,
+        bound => bound.map(|key| prefixed(collection.name(), key.as_bytes())),
+    };
+    (within(from, first), within(to, end))
+}
+
+/// Returns the document in a key of `documents`.
+pub(crate) fn document_of(key: &[u8]) -> Option<DocumentId> {
+    let (collection, key) = split(key)?;
+    DocumentId::parse(Collection::parse(collection)?, std::str::from_utf8(key).ok()?)
 }
 
 #[cfg(test)]

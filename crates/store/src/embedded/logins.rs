@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use nexo_chat::ids::{LoginId, Millis, UserId};
 use nexo_chat::model::Login;
-use nexo_chat::store::{CreatedLogin, LoginStore, RotateRequest, Rotation, StoreFuture};
+use nexo_chat::store::{CreatedLogin, LoginStore, Order, RotateRequest, Rotation, StoreFuture};
 
 use super::engine::Engine;
 use super::keys::Keyspace;
@@ -29,6 +29,11 @@ impl LoginStore for Embedded {
         self.read_now(|core| find_login(&core.engine, id))
     }
 
+    fn logins(&self, user: &UserId) -> StoreFuture<'_, Vec<Login>> {
+        let user = user.clone();
+        self.read_blocking(move |core| read_logins(&core.engine, &user))
+    }
+
     fn rotate_refresh_token(&self, request: RotateRequest) -> StoreFuture<'_, Rotation> {
         self.submit(CHANGE_BYTES, move |pending| rotate_refresh_token(pending, &request))
     }
@@ -45,6 +50,24 @@ impl LoginStore for Embedded {
 
 fn find_login(engine: &Engine, id: LoginId) -> Result<Option<Login>, EngineFault> {
     engine.get(Keyspace::Logins, &id.0)?.map(|bytes| decode(id, &bytes)).transpose()
+}
+
+/// Reads the logins of a user that have not ended, newest first.
+fn read_logins(engine: &Engine, user: &UserId) -> Result<Vec<Login>, EngineFault> {
+    let range = keys::logins_of(user);
+    let listed =
+        engine.scan(Keyspace::UserLogins, range, usize::MAX, Order::Ascending, usize::MAX)?;
+    let mut logins = Vec::with_capacity(listed.len());
+    for (key, _) in listed {
+        // One that is gone was deleted after the list was read: it had ended or expired.
+        logins.extend(find_login(engine, listed_login(&key)?)?);
+    }
+    Ok(login_rules::newest_first(logins))
+}
+
+/// Returns the login in a key of `user_logins`.
+fn listed_login(key: &[u8]) -> Result<LoginId, EngineFault> {
+    keys::login_of(key).ok_or_else(|| record::impossible(Keyspace::UserLogins, "no login id"))
 }
 
 /// Stores a new login, deletes those that ended or expired, and ends the oldest beyond the limit.
@@ -136,10 +159,7 @@ pub(crate) fn end_logins(
 /// Returns all stored logins of a user, by id.
 fn of_user(pending: &Pending<'_>, user: &UserId) -> Result<Vec<Login>, EngineFault> {
     let keys = pending.keys(Keyspace::UserLogins, keys::logins_of(user))?;
-    let ids = keys.iter().map(|key| {
-        keys::login_of(key).ok_or_else(|| record::impossible(Keyspace::UserLogins, "no login id"))
-    });
-    ids.map(|id| current(pending, id?)).collect()
+    keys.iter().map(|key| current(pending, listed_login(key)?)).collect()
 }
 
 /// Returns a login that must exist, as it will be after the batch.

@@ -14,8 +14,8 @@
 //! - `poison`: what stops the store; `quarantine`: damage that does not; `tables`, `compaction`: the
 //!   trees' files, also when some cannot be read; `fail_points`: steps at which tests kill the process
 //! - `sharded_map`, `record_cache`, `heads`, `members`, `recent_messages`: what is cached in memory
-//! - `messages`, `conversations`, `groups`, `accounts`, `logins`: one file per trait of the contract;
-//!   `message_page`: reads around damage; `lost_ranges`: what a salvaged folder lacks
+//! - `messages`, `conversations`, `groups`, `accounts`, `logins`, `documents`: one file per trait of the
+//!   contract; `message_page`: reads around damage; `lost_ranges`: what a salvaged folder lacks
 //! - `pending`: a batch in the making; `append`, `recall`, `change_group`, `folded_ids`: decisions
 //!   that add to it
 //! - `committer`, `announcer`: the two threads that commit and answer; `sweep`: cursors that are
@@ -39,6 +39,7 @@ mod conversations;
 mod core;
 mod disk;
 pub mod doctor;
+mod documents;
 mod engine;
 mod export;
 pub mod fail_points;

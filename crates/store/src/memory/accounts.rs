@@ -1,12 +1,14 @@
 //! Accounts of the reference engine.
 
+use std::ops::Bound;
 use std::sync::Arc;
 
 use nexo_chat::ids::{FoldedId, Millis, UserId};
 use nexo_chat::model::{ProfileChange, ResetCode, User};
-use nexo_chat::store::{AccountStore, StoreFuture};
+use nexo_chat::store::{AccountStore, ChangeAccount, StoreFuture};
 
 use super::{Memory, MemoryState};
+use crate::account_rules;
 
 impl AccountStore for Memory {
     fn record_seen(&self, user: &UserId, at: Millis) -> StoreFuture<'_, ()> {
@@ -37,6 +39,32 @@ impl AccountStore for Memory {
 
     fn user(&self, id: &UserId) -> StoreFuture<'_, Option<Arc<User>>> {
         self.read(|state| state.users.get(id).cloned().map(Arc::new))
+    }
+
+    fn users(&self, after: Option<&UserId>, limit: usize) -> StoreFuture<'_, Vec<Arc<User>>> {
+        self.read(|state| {
+            let from = after.map_or(Bound::Unbounded, Bound::Excluded);
+            let rest = state.users.range::<UserId, _>((from, Bound::Unbounded));
+            rest.take(limit).map(|(_, user)| Arc::new(user.clone())).collect()
+        })
+    }
+
+    fn change_account(
+        &self,
+        id: &UserId,
+        change: ChangeAccount,
+    ) -> StoreFuture<'_, Option<Arc<User>>> {
+        self.write(|state| {
+            let before = state.users.get_mut(id)?;
+            let Some(changed) = account_rules::apply(before, &*change) else {
+                return Some(Arc::new(before.clone()));
+            };
+            *before = changed.user.clone();
+            if changed.ends_logins {
+                state.end_all_logins(id);
+            }
+            Some(Arc::new(changed.user))
+        })
     }
 
     fn update_profile(
@@ -105,8 +133,13 @@ impl MemoryState {
             user.session_version += 1;
             version = user.session_version;
         }
+        self.end_all_logins(id);
+        version
+    }
+
+    /// Ends the logins of a user whose session version was raised.
+    fn end_all_logins(&mut self, id: &UserId) {
         self.reset_codes.remove(id);
         self.end_logins(id, &|_| true);
-        version
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::future::ready;
+use std::ops::Bound;
 use std::sync::Arc;
 
 use nexo_chat::Reason;
@@ -34,6 +35,14 @@ impl GroupStore for Memory {
 
     fn group(&self, id: &GroupId) -> StoreFuture<'_, Option<Arc<Group>>> {
         self.read(|state| state.groups.get(id).cloned())
+    }
+
+    fn groups(&self, after: Option<&GroupId>, limit: usize) -> StoreFuture<'_, Vec<Arc<Group>>> {
+        self.read(|state| {
+            let from = after.map_or(Bound::Unbounded, Bound::Excluded);
+            let rest = state.groups.range::<GroupId, _>((from, Bound::Unbounded));
+            rest.take(limit).map(|(_, group)| Arc::clone(group)).collect()
+        })
     }
 
     fn group_by_code(&self, code: &JoinCode) -> StoreFuture<'_, Option<GroupId>> {

@@ -22,6 +22,13 @@ impl LoginStore for Memory {
         self.read(|state| state.logins.get(&id).cloned())
     }
 
+    fn logins(&self, user: &UserId) -> StoreFuture<'_, Vec<Login>> {
+        self.read(|state| {
+            let mine = state.logins.values().filter(|login| login.user == *user);
+            login_rules::newest_first(mine.cloned().collect())
+        })
+    }
+
     fn rotate_refresh_token(&self, request: RotateRequest) -> StoreFuture<'_, Rotation> {
         self.write(|state| state.rotate(&request))
     }

@@ -3,6 +3,7 @@
 
 mod accounts;
 mod conversations;
+mod documents;
 mod groups;
 mod logins;
 mod messages;
@@ -16,7 +17,7 @@ use nexo_chat::ids::{ConversationId, FoldedId, GroupId, LoginId, MessageId, Mill
 use nexo_chat::membership::{Group, GroupMember, JoinCode, JoinRequest};
 use nexo_chat::model::{Change, Fingerprint, Login, Message, ResetCode, Settings, User, Window};
 use nexo_chat::progress::Progress;
-use nexo_chat::store::{CommitListener, Store, StoreError, StoreFuture};
+use nexo_chat::store::{CommitListener, DocumentId, Store, StoreError, StoreFuture};
 
 use crate::member_key::MemberKey;
 
@@ -40,19 +41,20 @@ struct MemoryState {
     mentions: BTreeMap<MemberKey, BTreeSet<Seq>>,
     /// Messages with `@all`, and their senders.
     mentions_all: HashMap<ConversationId, BTreeMap<Seq, UserId>>,
-    groups: HashMap<GroupId, Arc<Group>>,
+    groups: BTreeMap<GroupId, Arc<Group>>,
     group_members: BTreeMap<(GroupId, UserId), GroupMember>,
     requests: BTreeMap<(GroupId, UserId), JoinRequest>,
     /// Mutes that wait for former members to come back.
     mutes: BTreeMap<(GroupId, UserId), Millis>,
     join_codes: HashMap<JoinCode, GroupId>,
     last_seen: HashMap<UserId, Millis>,
-    users: HashMap<UserId, User>,
+    users: BTreeMap<UserId, User>,
     reset_codes: HashMap<UserId, ResetCode>,
     folded_ids: HashMap<FoldedId, UserId>,
     logins: BTreeMap<LoginId, Login>,
     /// Hashes of refresh tokens that were rotated away.
     used_tokens: HashMap<[u8; 32], LoginId>,
+    documents: BTreeMap<DocumentId, Vec<u8>>,
     closed: bool,
 }
 

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use nexo_chat::ids::{Millis, UserId};
-use nexo_chat::model::{Profile, User};
+use nexo_chat::model::{AccountDetails, Profile, User};
 use nexo_chat::password_reset;
 use nexo_chat::store::StoreError;
 
@@ -132,8 +132,15 @@ impl MiniImReader {
             self.codes.push(issued);
             self.send(Item::ResetCode { user: id.clone(), code }).await?;
         }
-        let updated_at = created_at;
-        let user = User { id, profile, created_at, updated_at, password_hash, session_version: 1 };
+        let user = User {
+            id,
+            profile,
+            created_at,
+            updated_at: created_at,
+            password_hash,
+            session_version: 1,
+            details: AccountDetails::default(),
+        };
         self.send(Item::User(user)).await
     }
 
@@ -152,6 +159,7 @@ impl MiniImReader {
             updated_at: Millis(0),
             password_hash: self.options.unusable_password.clone(),
             session_version: 1,
+            details: AccountDetails::default(),
         };
         self.send(Item::User(user)).await?;
         Ok(id)

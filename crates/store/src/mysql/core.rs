@@ -7,11 +7,12 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use nexo_chat::event::Event;
-use nexo_chat::ids::{ConversationId, MessageId, UserId};
+use nexo_chat::ids::{ConversationId, MessageId};
 use nexo_chat::model::Message;
 use nexo_chat::store::{CommitListener, StoreError};
 
 use super::delivered::DeliveredCursors;
+use super::known_users::KnownUsers;
 use super::pool::Pool;
 use super::transaction::TransactionIds;
 use crate::meters::Meters;
@@ -24,7 +25,6 @@ const RECENT_IDS_MAX: usize = 200_000;
 const RECENT_MESSAGES_MAX: usize = 20_000;
 /// A larger message is not cached.
 const RECENT_MESSAGE_BYTES_MAX: usize = 8 << 10;
-const KNOWN_USERS_MAX: usize = 400_000;
 
 pub(crate) struct Core {
     pub(crate) pool: Arc<Pool>,
@@ -41,8 +41,7 @@ pub(crate) struct Core {
     pub(crate) recent_ids: RecentCache<MessageId, ()>,
     /// Messages that this or another node stored recently.
     pub(crate) recent_messages: RecentCache<MessageId, Arc<Message>>,
-    /// Users that have an account; accounts are never deleted.
-    pub(crate) known_users: RecentCache<UserId, ()>,
+    pub(crate) known_users: KnownUsers,
     pub(crate) delivered: DeliveredCursors,
 }
 
@@ -70,6 +69,13 @@ impl<K: Eq + Hash, V: Clone> RecentCache<K, V> {
         halves[0].insert(key, value);
     }
 
+    pub(crate) fn remove(&self, key: &K) {
+        let mut halves = self.halves.lock().unwrap_or_else(PoisonError::into_inner);
+        for half in halves.iter_mut() {
+            half.remove(key);
+        }
+    }
+
     /// Changes a value in place, if it is there.
     pub(crate) fn update<R>(&self, key: &K, change: impl FnOnce(&mut V) -> R) -> Option<R> {
         let mut halves = self.halves.lock().unwrap_or_else(PoisonError::into_inner);
@@ -90,7 +96,7 @@ impl Core {
             known_conversations: Mutex::default(),
             recent_ids: RecentCache::new(RECENT_IDS_MAX),
             recent_messages: RecentCache::new(RECENT_MESSAGES_MAX),
-            known_users: RecentCache::new(KNOWN_USERS_MAX),
+            known_users: KnownUsers::new(),
             delivered: DeliveredCursors::new(),
         }
     }

@@ -13,7 +13,7 @@ use super::fault::{SqlFault, damaged};
 use super::fields::Fields;
 use super::nodes::{self, NodeRole};
 use super::options::MySqlOptions;
-use super::row::{self, CHANGE, LOGIN, MESSAGE, RESET, USER};
+use super::row::{self, CHANGE, DOCUMENT, LOGIN, MESSAGE, RESET, USER};
 use super::{MySql, group_rows, members, schema};
 use crate::archive::{ArchiveError, Export, Item, ItemSender};
 
@@ -157,6 +157,9 @@ fn tables() -> Vec<ExportTable> {
             &["user_id", "conversation_id", "seq"],
             mention,
         ),
+        table(DOCUMENT, "documents", &["collection", "id"], |row| {
+            row::document(row).map(|(id, body)| Item::Document { id, body })
+        }),
     ]
 }
 

@@ -4,8 +4,10 @@ use mysql_async::{Row, Value};
 use nexo_chat::ids::{ConversationId, GroupId, Millis, Seq, UserId};
 use nexo_chat::model::{HiddenMark, Profile, Receive, Settings, Window, WindowEnd};
 use nexo_chat::progress::Progress;
+use serde::de::DeserializeOwned;
 
 use super::fault::{SqlFault, damaged};
+use crate::details;
 
 /// Reads the fields of a row one after the other.
 pub(crate) struct Fields(std::vec::IntoIter<Value>);
@@ -156,6 +158,12 @@ impl Fields {
             _ => None,
         };
         Ok(Settings { pinned, receive, hidden, extra: self.maybe_text()? })
+    }
+
+    /// Reads what [`details::encode`] returned, or `NULL`.
+    pub(crate) fn details<T: Default + DeserializeOwned>(&mut self) -> Result<T, SqlFault> {
+        let bytes = self.maybe_bytes()?.unwrap_or_default();
+        details::decode(&bytes).map_err(|error| damaged(format!("details: {error}")))
     }
 
     pub(crate) fn profile(&mut self) -> Result<Profile, SqlFault> {

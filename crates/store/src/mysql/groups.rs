@@ -46,6 +46,17 @@ impl GroupStore for MySql {
         })
     }
 
+    fn groups(&self, after: Option<&GroupId>, limit: usize) -> StoreFuture<'_, Vec<Arc<Group>>> {
+        let after = after.cloned();
+        self.spawn_read(async move |core| {
+            let after = after.as_ref().map_or("", GroupId::as_str);
+            let sql = format!("{GROUP} WHERE g.id > ? ORDER BY g.id LIMIT ?");
+            let rows = core.rows(&sql, values![after, limit as u64]).await?;
+            let groups = rows.into_iter().map(|row| group_rows::group(row).map(Arc::new));
+            Ok(groups.collect::<Result<_, SqlFault>>()?)
+        })
+    }
+
     fn group_by_code(&self, code: &JoinCode) -> StoreFuture<'_, Option<GroupId>> {
         let code = code.clone();
         self.spawn_read(async move |core| {

@@ -13,7 +13,7 @@ use super::core::Core;
 use super::fault::SqlFault;
 use super::nodes::{self, NodeRole};
 use super::options::MySqlOptions;
-use super::row::{self, CHANGE, LOGIN, MESSAGE, RESET, USER};
+use super::row::{self, CHANGE, DOCUMENT, LOGIN, MESSAGE, RESET, USER};
 use super::sql::values;
 use super::transaction::Transaction;
 use super::{MySql, group_rows, members, schema};
@@ -81,7 +81,7 @@ async fn import(core: &Core, batch: &[Item]) -> Result<(), StoreError> {
 }
 
 /// The tables that items are imported into, with their columns.
-fn tables() -> [(&'static str, String); 15] {
+fn tables() -> [(&'static str, String); 16] {
     [
         ("users", USER.to_owned()),
         ("last_seen", "user_id, at".to_owned()),
@@ -98,6 +98,7 @@ fn tables() -> [(&'static str, String); 15] {
         ("members", format!("{}, {}", members::MEMBER, row::SETTINGS)),
         ("quiet_messages", "user_id, conversation_id, seq, total".to_owned()),
         ("mentions", "user_id, conversation_id, seq, sender".to_owned()),
+        ("documents", DOCUMENT.to_owned()),
     ]
 }
 
@@ -223,6 +224,9 @@ impl ImportRows {
                 let whom = whom.as_ref().map_or(MENTION_ALL, UserId::as_str);
                 let row = values![whom, conversation.as_str(), seq.0, sender.as_str()];
                 self.put("mentions", row);
+            }
+            Item::Document { id, body } => {
+                self.put("documents", values![id.collection.name(), &id.key, &body[..]]);
             }
         }
     }

@@ -11,7 +11,7 @@ use super::fields::Fields;
 use super::row::LOGIN;
 use super::sql::{select_in, values};
 use super::transaction::{Transaction, with_retries};
-use super::{MySql, accounts, row};
+use super::{MySql, change_account, row};
 use crate::login_rules;
 use crate::login_rules::{LIVE_LOGINS_MAX, USED_TOKENS_MAX};
 
@@ -32,6 +32,16 @@ impl LoginStore for MySql {
             let sql = format!("SELECT {LOGIN} FROM logins WHERE id = ?");
             let rows = core.rows(&sql, values![&id.0[..]]).await?;
             Ok(rows.into_iter().next().map(row::login).transpose()?)
+        })
+    }
+
+    fn logins(&self, user: &UserId) -> StoreFuture<'_, Vec<Login>> {
+        let user = user.clone();
+        self.spawn_read(async move |core| {
+            let sql = format!("SELECT {LOGIN} FROM logins WHERE user_id = ?");
+            let rows = core.rows(&sql, values![user.as_str()]).await?;
+            let logins = rows.into_iter().map(row::login).collect::<Result<_, SqlFault>>()?;
+            Ok(login_rules::newest_first(logins))
         })
     }
 
@@ -56,7 +66,7 @@ async fn try_create(
     now: Millis,
 ) -> Result<Option<CreatedLogin>, SqlFault> {
     let mut transaction = core.begin().await?;
-    let user = accounts::lock(&mut transaction, &login.user).await?;
+    let user = change_account::lock(&mut transaction, &login.user).await?;
     if user.is_none_or(|user| user.session_version != session_version) {
         transaction.roll_back().await?;
         return Ok(None);
@@ -71,7 +81,7 @@ async fn try_create(
     run_for_keys(&mut transaction, "DELETE FROM logins WHERE id IN {}", &over).await?;
     let ended = login_rules::oldest_beyond(live.iter(), LIVE_LOGINS_MAX - 1);
     end_these(&mut transaction, &ended).await?;
-    let sql = format!("INSERT INTO logins ({LOGIN}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)");
+    let sql = format!("INSERT INTO logins ({LOGIN}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
     transaction.run(sql, row::login_values(&login)).await?;
     insert_refresh_hash(&mut transaction, &login).await?;
     transaction.commit().await?;

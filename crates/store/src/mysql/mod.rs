@@ -6,30 +6,35 @@
 //! - `options`, `schema`: how the database is reached, and its tables
 //! - `fault`, `pool`, `sql`, `fields`, `row`, `group_rows`: errors, connections, statements, rows
 //! - `transaction`: a transaction whose outcome can be found out after a lost answer
-//! - `messages`, `conversations`, `groups`, `accounts`, `logins`: one file per trait of the contract
+//! - `messages`, `conversations`, `groups`, `accounts`, `logins`, `documents`: one file per trait of the
+//!   contract
 //! - `write_queue`, `append_batch`: the writes that wait; `committer`: begins their transactions;
-//!   `append`, `change_group`, `recall`: what is done under the lock of a conversation
+//!   `append`, `change_group`, `recall`: what is done under the lock of a conversation;
+//!   `change_account`: what is done under the lock of a user
 //! - `members`: rows of members; `cursor_writer`, `standings`: the tasks that move cursors and read
 //!   standings, many at a time; `delivered`: cursors that are moved in memory first
 //! - `nodes`, `maintenance`: which processes use the database; what is done every second
 //! - `export`, `import`: copying everything out of or into the database
-//! - `core`: the state that the tasks share
+//! - `core`: the state that the tasks share; `known_users`: accounts that need not be asked for
 
 mod accounts;
 mod append;
 mod append_batch;
+mod change_account;
 mod change_group;
 mod committer;
 mod conversations;
 mod core;
 mod cursor_writer;
 mod delivered;
+mod documents;
 mod export;
 pub(crate) mod fault;
 mod fields;
 mod group_rows;
 mod groups;
 mod import;
+mod known_users;
 mod logins;
 mod maintenance;
 mod members;

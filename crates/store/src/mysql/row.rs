@@ -9,11 +9,13 @@ use nexo_chat::model::{
     ResetCode, Settings, User, Window, WindowEnd,
 };
 use nexo_chat::progress::Progress;
+use nexo_chat::store::{Collection, DocumentId};
 use serde::{Deserialize, Serialize};
 
 use super::fault::{SqlFault, damaged};
 use super::fields::Fields;
 use super::sql::values;
+use crate::details;
 
 /// The columns of [`message`].
 pub(crate) const MESSAGE: &str = "conversation_id, seq, id, sender, client_id, sent_at, kind, \
@@ -167,9 +169,14 @@ pub(crate) fn maybe(text: &str) -> Option<&str> {
     Some(text).filter(|text| !text.is_empty())
 }
 
+/// The same for bytes.
+pub(crate) fn maybe_bytes(bytes: Vec<u8>) -> Option<Vec<u8>> {
+    Some(bytes).filter(|bytes| !bytes.is_empty())
+}
+
 /// The columns of [`user`].
 pub(crate) const USER: &str =
-    "id, nickname, avatar, extra, created_at, updated_at, password_hash, session_version";
+    "id, nickname, avatar, extra, created_at, updated_at, password_hash, session_version, details";
 
 pub(crate) fn user(row: Row) -> Result<User, SqlFault> {
     let mut fields = Fields::from(row);
@@ -181,6 +188,7 @@ pub(crate) fn user(row: Row) -> Result<User, SqlFault> {
         updated_at: fields.millis()?.max(created_at), // zero in rows that are older than this column
         password_hash: fields.text()?,
         session_version: fields.u64()?,
+        details: fields.details()?,
     })
 }
 
@@ -195,6 +203,7 @@ pub(crate) fn user_values(user: &User) -> Vec<Value> {
         user.updated_at.0,
         &user.password_hash,
         user.session_version,
+        maybe_bytes(details::encode(&user.details)),
     ]
 }
 
@@ -211,9 +220,19 @@ pub(crate) fn reset_values(user: &UserId, code: ResetCode) -> Vec<Value> {
     values![user.as_str(), &code.hash[..], code.expires_at.0]
 }
 
+/// The columns of [`document`].
+pub(crate) const DOCUMENT: &str = "collection, id, body";
+
+pub(crate) fn document(row: Row) -> Result<(DocumentId, Vec<u8>), SqlFault> {
+    let mut fields = Fields::from(row);
+    let (collection, key) = (Collection::parse(&fields.text()?), fields.text()?);
+    let id = collection.and_then(|collection| DocumentId::parse(collection, &key));
+    Ok((id.ok_or_else(|| damaged("not a document"))?, fields.bytes()?))
+}
+
 /// The columns of [`login`].
-pub(crate) const LOGIN: &str =
-    "id, user_id, platform, created_at, expires_at, refresh_hash, generation, rotated_at, ended";
+pub(crate) const LOGIN: &str = "id, user_id, platform, created_at, expires_at, refresh_hash, \
+     generation, rotated_at, ended, details";
 
 pub(crate) fn login(row: Row) -> Result<Login, SqlFault> {
     let mut fields = Fields::from(row);
@@ -227,6 +246,7 @@ pub(crate) fn login(row: Row) -> Result<Login, SqlFault> {
         generation: fields.u64()?,
         rotated_at: fields.millis()?,
         ended: fields.bool()?,
+        device: fields.details()?,
     })
 }
 
@@ -241,5 +261,6 @@ pub(crate) fn login_values(login: &Login) -> Vec<Value> {
         login.generation,
         login.rotated_at.0,
         login.ended,
+        maybe_bytes(details::encode(&login.device)),
     ]
 }

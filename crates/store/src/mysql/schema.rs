@@ -12,7 +12,18 @@ use super::pool::{Pool, PooledConnection};
 use super::sql::values;
 
 /// The statements of each version.
-const VERSIONS: &[&[&str]] = &[VERSION_1, VERSION_2, VERSION_3, VERSION_4];
+const VERSIONS: &[&[&str]] = &[VERSION_1, VERSION_2, VERSION_3, VERSION_4, VERSION_5];
+
+/// Details of accounts and of logins, and documents.
+const VERSION_5: &[&str] = &[
+    "ALTER TABLE users ADD COLUMN details MEDIUMBLOB NULL",
+    "ALTER TABLE logins ADD COLUMN details MEDIUMBLOB NULL",
+    "CREATE TABLE documents (
+        collection VARCHAR(32) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+        id VARCHAR(191) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+        body MEDIUMBLOB NOT NULL,
+        PRIMARY KEY (collection, id))",
+];
 
 /// The index of folded user ids, and reset codes.
 const VERSION_4: &[&str] = &[

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use nexo_chat::ids::{ConversationId, LoginId, MessageId, Seq};
 use nexo_chat::membership::JoinCode;
-use nexo_chat::store::{Limit, Order, Store};
+use nexo_chat::store::{Collection, DocumentPage, Limit, Order, Store};
 
 use super::{PEOPLE, client_id, group_id, look, pair, user};
 
@@ -19,6 +19,7 @@ pub(crate) async fn everything(store: &Arc<dyn Store>) -> String {
         writeln!(text, "{who} {:?}", store.user_by_folded_id(&who.folded()).await.unwrap())
             .unwrap();
         writeln!(text, "{who} {:?}", store.reset_code(&who).await.unwrap()).unwrap();
+        writeln!(text, "{who} {:?}", store.logins(&who).await.unwrap()).unwrap();
         let standings = store.standings(&who, None, usize::MAX).await.unwrap();
         for standing in &standings {
             writeln!(text, "{who} {standing:?} {}", standing.unread()).unwrap();
@@ -34,6 +35,12 @@ pub(crate) async fn everything(store: &Arc<dyn Store>) -> String {
         for m in 0..=n {
             text += &conversation(store, &pair(n, m)).await;
         }
+    }
+    writeln!(text, "{:?}", store.users(None, usize::MAX).await.unwrap()).unwrap();
+    writeln!(text, "{:?}", store.groups(None, usize::MAX).await.unwrap()).unwrap();
+    for collection in Collection::ALL {
+        let page = DocumentPage::first(collection, usize::MAX);
+        writeln!(text, "{collection:?} {:?}", store.documents(page).await.unwrap()).unwrap();
     }
     for n in 0..60 {
         writeln!(text, "{:?}", store.login(LoginId([n; 16])).await.unwrap()).unwrap();

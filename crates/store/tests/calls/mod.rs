@@ -17,14 +17,17 @@ use nexo_chat::membership::{
     MemberProfileChange, NewGroup, Role,
 };
 use nexo_chat::model::{
-    Content, CursorKind, Draft, HiddenChange, HiddenMark, Login, Profile, ProfileChange, Receive,
-    ReplyTo, ResetCode, SettingsChange, User,
+    AccountDetails, AccountStatus, Content, CursorKind, Draft, HiddenChange, HiddenMark, Login,
+    LoginDevice, Profile, ProfileChange, Receive, ReplyTo, ResetCode, SettingsChange, User,
 };
 use nexo_chat::policy::group::decide;
 use nexo_chat::policy::recall::may_recall;
 use nexo_chat::policy::send::Permit;
 use nexo_chat::rules::{GroupRules, Rules};
-use nexo_chat::store::{Actor, GroupFactsQuery, Limit, Order, RecallFacts, RotateRequest, Store};
+use nexo_chat::store::{
+    Actor, Collection, DocumentId, DocumentPage, DocumentWrite, GroupFactsQuery, Limit, Order,
+    RecallFacts, RotateRequest, Store,
+};
 
 pub(crate) const PEOPLE: [&str; 4] = ["a", "b", "a.", "Zed"];
 
@@ -47,10 +50,13 @@ pub(crate) enum Call {
     User { user: usize },
     Profile { user: usize, nickname: Option<u8>, extra: Option<u8> },
     Password { user: usize },
+    Account { user: usize, what: u8 },
+    Users { after: Option<usize>, limit: usize },
     CreateLogin { user: usize, created: u64, lives: u64, now: u64 },
     Login { n: usize },
     Rotate { hash: usize, now: u64 },
     EndLogins { user: usize, platform: i32 },
+    Documents { guard: u8, also: u8, what: u8 },
     Seen { user: usize, at: u64 },
     LastSeen { user: usize },
     Reopen,
@@ -88,11 +94,16 @@ pub(crate) fn calls() -> impl Strategy<Value = Call> {
         2 => (who(), proptest::option::of(any::<u8>()), proptest::option::of(any::<u8>()))
             .prop_map(|(user, nickname, extra)| Call::Profile { user, nickname, extra }),
         1 => who().prop_map(|user| Call::Password { user }),
+        2 => (who(), 0..6_u8).prop_map(|(user, what)| Call::Account { user, what }),
+        1 => (proptest::option::of(who()), 0..4_usize)
+            .prop_map(|(after, limit)| Call::Users { after, limit }),
         4 => (who(), 0..50_u64, 0..50_u64, 0..50_u64)
             .prop_map(|(user, created, lives, now)| Call::CreateLogin { user, created, lives, now }),
         2 => (0..12_usize).prop_map(|n| Call::Login { n }),
         5 => (0..24_usize, 0..50_u64).prop_map(|(hash, now)| Call::Rotate { hash, now }),
         2 => (who(), 0..3).prop_map(|(user, platform)| Call::EndLogins { user, platform }),
+        4 => (0..8_u8, 0..8_u8, 0..6_u8)
+            .prop_map(|(guard, also, what)| Call::Documents { guard, also, what }),
         1 => (who(), 0..50_u64).prop_map(|(user, at)| Call::Seen { user, at }),
         1 => who().prop_map(|user| Call::LastSeen { user }),
         1 => Just(Call::Reopen),
@@ -180,6 +191,49 @@ pub(crate) async fn look(store: &Arc<dyn Store>, who: &UserId) -> String {
         store.group_by_code(&code).await.unwrap(),
         store.changes(&id.conversation(), Seq(2), 99).await.unwrap(),
     )
+}
+
+/// Returns any change of an account.
+fn account_change(user: &User, what: u8) -> Option<User> {
+    let mut user = user.clone();
+    match what {
+        0 => return None,
+        1 => user.details = AccountDetails::default(),
+        2 => user.details.is_bot = true,
+        3 => user.session_version += 1,
+        4 => user.details.password_changed_at = Some(Millis(user.session_version)),
+        _ => user.details.status = AccountStatus::Deleted { at: Millis(9) },
+    }
+    Some(user)
+}
+
+/// Returns one of eight documents in two collections.
+fn document_id(n: u8) -> DocumentId {
+    let collection = if n.is_multiple_of(2) { Collection::Keys } else { Collection::Audit };
+    DocumentId::new(collection, format!("d{}", n / 2))
+}
+
+/// Changes documents, and returns the guard and a page of them.
+async fn change_documents(store: &Arc<dyn Store>, guard: u8, also: u8, what: u8) -> String {
+    let (guard, also) = (document_id(guard), document_id(also));
+    let page = DocumentPage {
+        prefix: if what.is_multiple_of(2) { "d".into() } else { String::new() },
+        after: (what > 3).then(|| also.key.clone()),
+        backwards: what.is_multiple_of(3),
+        ..DocumentPage::first(also.collection, usize::from(what))
+    };
+    let own = guard.clone();
+    let decide = Box::new(move |before: Option<&[u8]>| {
+        let body = [before.unwrap_or_default(), &[what]].concat();
+        match what {
+            0 => vec![DocumentWrite::delete(own.clone()), DocumentWrite::put(also.clone(), body)],
+            1 => Vec::new(),
+            _ => vec![DocumentWrite::put(own.clone(), body), DocumentWrite::delete(also.clone())],
+        }
+    });
+    store.change_documents(&guard, decide).await.unwrap();
+    let now = store.document(&guard).await.unwrap();
+    format!("{now:?} {:?}", store.documents(page).await.unwrap())
 }
 
 pub(crate) fn client_id(n: u8) -> ClientMsgId {
@@ -298,6 +352,7 @@ pub(crate) async fn make(store: &Arc<dyn Store>, call: &Call, names: &mut Names)
                 updated_at: Millis(1),
                 password_hash: hash.to_string(),
                 session_version: 1,
+                details: AccountDetails::default(),
             };
             format!("{:?}", store.create_user(account).await.unwrap())
         }
@@ -325,6 +380,14 @@ pub(crate) async fn make(store: &Arc<dyn Store>, call: &Call, names: &mut Names)
         Call::Password { user: who } => {
             format!("{:?}", store.change_password(&user(who), 1, "new".into()).await.unwrap())
         }
+        Call::Account { user: who, what } => {
+            let change = Box::new(move |user: &User| account_change(user, what));
+            let changed = store.change_account(&user(who), change).await.unwrap();
+            format!("{changed:?} {:?}", store.user_exists(&user(who)).await.unwrap())
+        }
+        Call::Users { after, limit } => {
+            format!("{:?}", store.users(after.map(user).as_ref(), limit).await.unwrap())
+        }
         Call::CreateLogin { user: who, created, lives, now } => {
             let login = Login {
                 id: LoginId([names.logins; 16]),
@@ -336,6 +399,10 @@ pub(crate) async fn make(store: &Arc<dyn Store>, call: &Call, names: &mut Names)
                 generation: 0,
                 rotated_at: Millis(created),
                 ended: false,
+                device: LoginDevice {
+                    address: if lives.is_multiple_of(2) { String::new() } else { "::1".into() },
+                    ..LoginDevice::default()
+                },
             };
             names.logins += 1;
             names.hashes += 1;
@@ -362,6 +429,7 @@ pub(crate) async fn make(store: &Arc<dyn Store>, call: &Call, names: &mut Names)
             let which = move |login: &Login| login.platform == Platform(platform);
             format!("{:?}", store.end_logins(&user(who), Box::new(which)).await.unwrap())
         }
+        Call::Documents { guard, also, what } => change_documents(store, guard, also, what).await,
         Call::Seen { user: who, at } => {
             format!("{:?}", store.record_seen(&user(who), Millis(at)).await.unwrap())
         }

@@ -11,8 +11,8 @@ use nexo_chat::membership::{
     Group, GroupMember, GroupProfile, HistoryPolicy, JoinCode, JoinPolicy, MemberProfile,
 };
 use nexo_chat::model::{
-    Caller, Content, ContentKind, Cursors, Profile, Recall, Receive, Settings, Standing, User,
-    Window,
+    AccountDetails, Caller, Content, ContentKind, Cursors, Profile, Recall, Receive, Settings,
+    Standing, User, Window,
 };
 use nexo_chat::query::QueryReply;
 use nexo_chat::read::Page;
@@ -40,8 +40,15 @@ fn caller() -> Caller {
 fn account(id: &str, nickname: &str) -> User {
     let profile =
         Profile { nickname: nickname.into(), avatar: "b.png".into(), extra: String::new() };
-    let (created_at, updated_at, password_hash) = (Millis(1), Millis(1), String::new());
-    User { id: user(id), profile, created_at, updated_at, password_hash, session_version: 1 }
+    User {
+        id: user(id),
+        profile,
+        created_at: Millis(1),
+        updated_at: Millis(1),
+        password_hash: String::new(),
+        session_version: 1,
+        details: AccountDetails::default(),
+    }
 }
 
 fn our_group() -> Arc<Group> {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use nexo_chat::ids::{ConversationId, GroupId, LoginId, Seq};
 use nexo_chat::membership::Group;
-use nexo_chat::model::{Cursors, Window};
+use nexo_chat::model::{Cursors, User, Window};
 use nexo_chat::progress::Progress;
 use serde::Serialize;
 
@@ -16,7 +16,7 @@ use crate::embedded::keys::{self, ALL_IDS_FOLDED, Keyspace};
 use crate::embedded::record::{
     self, CursorRecord, GroupRecord, IdRecord, LoginRecord, UserRecord, WindowRecord, user_id,
 };
-use crate::embedded::{folded_ids, messages};
+use crate::embedded::{export, folded_ids, messages};
 
 /// Returns what is wrong, and the records that can be derived from others.
 pub(crate) fn check(
@@ -40,6 +40,8 @@ pub(crate) fn check(
     check_groups(snapshot, &mut report, &mut derived);
     progress("members");
     check_members(snapshot, &heads, &mut report, &mut derived);
+    progress("documents");
+    check_documents(snapshot, &mut report);
     (report, derived)
 }
 
@@ -117,7 +119,8 @@ fn check_accounts(snapshot: &Snapshot, report: &mut Report, derived: &mut Derive
         report.records += 1;
         let id = std::str::from_utf8(key).ok().and_then(|id| user_id(id).ok());
         let record = record::decode::<UserRecord<'_>>(Keyspace::Users, key, value);
-        let (Some(id), Ok(_)) = (id, record) else {
+        let user = id.and_then(|id| record.ok()?.user(&id).ok());
+        let Some(User { id, .. }) = user else {
             return problems.push(None);
         };
         if !matches!(folded_ids::holder(core, &id.folded()), Ok(Some(_))) {
@@ -301,5 +304,22 @@ fn check_members(
     }
     for key in damaged {
         damaged_record(Keyspace::Members, &key, report);
+    }
+}
+
+/// Documents follow from nothing else: each can be read or is lost.
+fn check_documents(snapshot: &Snapshot, report: &mut Report) {
+    let keyspace = Keyspace::Documents;
+    let mut damaged = Vec::new();
+    snapshot.for_each(keyspace, &mut |key, value| {
+        report.records += 1;
+        if export::item(&snapshot.core, keyspace, key, value).is_err() {
+            // Without the rest of the key: it may be a secret, such as the code of an invite.
+            let collection = keys::split(key).map_or("(a document)", |(collection, _)| collection);
+            damaged.push(collection.to_owned());
+        }
+    });
+    for collection in damaged {
+        damaged_record(keyspace, collection.as_bytes(), report);
     }
 }

@@ -381,6 +381,7 @@ fn affected(keyspace: Keyspace) -> &'static str {
         Keyspace::SentWithoutRead | Keyspace::Mentions => "Some unread counts cannot be made.",
         Keyspace::LastSeen => "It is not known when some people were last seen.",
         Keyspace::Lost => "It is not known which messages were lost before.",
+        Keyspace::Documents => "Some API keys, invite links or entries of the audit log are lost.",
     }
 }
 

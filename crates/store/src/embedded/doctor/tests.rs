@@ -3,10 +3,13 @@
 use std::sync::Arc;
 
 use nexo_chat::ids::{ClientMsgId, ConversationId, MessageId, Millis, Seq, UserId};
-use nexo_chat::model::{Content, Cursors, Draft, Profile, User};
+use nexo_chat::model::{AccountDetails, Content, Cursors, Draft, Profile, User};
 use nexo_chat::policy::send::Permit;
 use nexo_chat::progress::Progress;
-use nexo_chat::store::{AccountStore, Appended, MessageStore, Store};
+use nexo_chat::store::{
+    AccountStore, Appended, Collection, DocumentId, DocumentStore, DocumentWrite, MessageStore,
+    Store,
+};
 
 use crate::embedded::keys::{self, Keyspace};
 use crate::embedded::record::{self, CursorRecord};
@@ -42,6 +45,7 @@ async fn open_with_messages(path: &std::path::Path) -> Arc<Embedded> {
         updated_at: Millis(0),
         password_hash: String::new(),
         session_version: 1,
+        details: AccountDetails::default(),
     };
     store.create_user(alice).await.unwrap();
     for n in 1..=3 {
@@ -85,4 +89,44 @@ async fn what_can_be_derived_is_repaired() {
     assert!(matches!(again, Appended::Duplicate(message) if message.seq == Seq(2)));
     let holder = store.user_by_folded_id(&user("ALICE").folded()).await.unwrap();
     assert_eq!(holder, Some(user("alice")));
+}
+
+#[tokio::test]
+async fn a_damaged_document_is_reported_without_its_key() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open_with_messages(folder.path()).await;
+    let invite = |key: &str| DocumentId::new(Collection::Invites, key);
+    for key in ["sound", "broken"] {
+        let write = DocumentWrite::put(invite(key), vec![1]);
+        let decide = Box::new(move |_: Option<&[u8]>| vec![write.clone()]);
+        store.change_documents(&invite(key), decide).await.unwrap();
+    }
+    assert!(check_closed(store, folder.path()).await.is_healthy());
+    let store = Embedded::open(folder.path(), &Options::default()).unwrap();
+    let broken = store.submit(1, move |pending| {
+        let key = keys::document(&invite("broken"));
+        pending.effects().batch.put(Keyspace::Documents, &key, b"nonsense");
+        Ok(())
+    });
+    broken.await.unwrap();
+    let report = check_closed(store, folder.path()).await;
+    assert_eq!(report.problems.len(), 1, "{:#?}", report.problems);
+    let what = &report.problems[0].what;
+    assert!(what.contains("invites") && what.contains("documents"), "{what}");
+    assert!(!what.contains("broken"), "{what}");
+
+    let new = tempfile::tempdir().unwrap();
+    let target = new.path().join("data");
+    let options = Options::default();
+    super::salvage(folder.path(), &target, &options, &mut |_| {}).await.unwrap();
+    let store = Embedded::open(&target, &options).unwrap();
+    assert_eq!(store.document(&invite("sound")).await.unwrap(), Some(vec![1]));
+    assert_eq!(store.document(&invite("broken")).await.unwrap(), None);
+}
+
+/// Closes a store and checks its folder.
+async fn check_closed(store: Arc<Embedded>, folder: &std::path::Path) -> super::Report {
+    store.close().await.unwrap();
+    drop(store);
+    super::check(folder, &mut |_| {}).unwrap()
 }

@@ -1,10 +1,14 @@
 //! Accounts, reset codes and logins on disk.
 
+use std::borrow::Cow;
+
 use nexo_chat::ids::{LoginId, Millis, Platform, UserId};
 use nexo_chat::model::{Login, Profile, ResetCode, User};
 use serde::{Deserialize, Serialize};
 
-use super::user_id;
+use super::{impossible, user_id};
+use crate::details;
+use crate::embedded::keys::Keyspace;
 use crate::embedded::poison::EngineFault;
 
 #[derive(Serialize, Deserialize)]
@@ -17,6 +21,9 @@ pub(crate) struct UserRecord<'a> {
     session_version: u64,
     /// Since version 2.
     updated_at: u64,
+    /// Since version 3: see [`details`].
+    #[serde(borrow)]
+    details: Cow<'a, [u8]>,
 }
 
 impl<'a> From<&'a User> for UserRecord<'a> {
@@ -29,13 +36,15 @@ impl<'a> From<&'a User> for UserRecord<'a> {
             password_hash: &user.password_hash,
             session_version: user.session_version,
             updated_at: user.updated_at.0,
+            details: details::encode(&user.details).into(),
         }
     }
 }
 
 impl UserRecord<'_> {
-    pub(crate) fn user(&self, id: &UserId) -> User {
-        User {
+    pub(crate) fn user(&self, id: &UserId) -> Result<User, EngineFault> {
+        let details = details::decode(&self.details);
+        Ok(User {
             id: id.clone(),
             profile: Profile {
                 nickname: self.nickname.into(),
@@ -46,7 +55,9 @@ impl UserRecord<'_> {
             updated_at: Millis(self.updated_at.max(self.created_at)),
             password_hash: self.password_hash.into(),
             session_version: self.session_version,
-        }
+            details: details
+                .map_err(|_| impossible(Keyspace::Users, "the details make no sense"))?,
+        })
     }
 }
 
@@ -78,6 +89,9 @@ pub(crate) struct LoginRecord<'a> {
     generation: u64,
     rotated_at: u64,
     ended: bool,
+    /// Since version 3: see [`details`].
+    #[serde(borrow)]
+    device: Cow<'a, [u8]>,
 }
 
 impl<'a> From<&'a Login> for LoginRecord<'a> {
@@ -91,6 +105,7 @@ impl<'a> From<&'a Login> for LoginRecord<'a> {
             generation: login.generation,
             rotated_at: login.rotated_at.0,
             ended: login.ended,
+            device: details::encode(&login.device).into(),
         }
     }
 }
@@ -107,6 +122,8 @@ impl LoginRecord<'_> {
             generation: self.generation,
             rotated_at: Millis(self.rotated_at),
             ended: self.ended,
+            device: details::decode(&self.device)
+                .map_err(|_| impossible(Keyspace::Logins, "the device makes no sense"))?,
         })
     }
 }

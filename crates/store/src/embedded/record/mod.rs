@@ -28,7 +28,7 @@ pub(crate) use self::member::{CursorRecord, SettingsRecord, WindowRecord};
 pub(crate) use self::message::{IdRecord, MessageRecord};
 
 /// The version that is written; older ones are read too.
-const VERSION: u8 = 2;
+const VERSION: u8 = 3;
 const HEADER: usize = 5;
 
 /// Encodes a record for this keyspace and key.
