@@ -5,18 +5,19 @@ use std::sync::Arc;
 
 use data_encoding::BASE64URL_NOPAD;
 
+use crate::audit::{self, Act};
 use crate::chat::Chat;
 use crate::devices;
 use crate::event::{Event, Logins};
 use crate::failed_logins::{self, AttemptKind, FailureReason};
 use crate::ids::{LoginId, Platform, UserId};
-use crate::model::{AccountDetails, Caller, Login, LoginDevice, Profile, User};
+use crate::model::{AccountDetails, AccountStatus, Caller, Login, LoginDevice, Profile, User};
 use crate::policy::account;
 use crate::reason::{Error, Reason};
 use crate::rules::RegistrationPolicy;
 use crate::store::{CreatedLogin, RotateRequest, Rotation};
 use crate::token::Claims;
-use crate::{login_throttle, user_lookup};
+use crate::{invites, login_throttle, user_lookup};
 
 /// A request to create an account.
 #[derive(Clone, Debug)]
@@ -25,6 +26,20 @@ pub struct RegisterRequest {
     pub user_id: Option<String>,
     pub profile: Profile,
     pub password: String,
+    /// The code of an invite link.
+    pub invite: Option<String>,
+}
+
+/// A longer name of a device is cut.
+const DEVICE_NAME_CHARS_MAX: usize = 64;
+
+/// Where somebody signs in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SignInDevice {
+    pub address: IpAddr,
+    pub platform: Platform,
+    /// The client's own name for it; may be empty.
+    pub name: String,
 }
 
 /// An access token with its refresh token.
@@ -38,9 +53,11 @@ pub struct Tokens {
 }
 
 pub async fn register(chat: &Chat, from: IpAddr, request: RegisterRequest) -> Result<User, Error> {
-    if chat.rules.registration() == RegistrationPolicy::Closed {
+    let policy = chat.rules.registration();
+    if policy == RegistrationPolicy::Closed {
         return Err(Reason::RegistrationClosed.into());
     }
+    let invite = request.invite.filter(|_| policy == RegistrationPolicy::Invite);
     account::check_password(&request.password)?;
     account::check_profile(&request.profile)?;
     let nickname = account::normalize_nickname(&request.profile.nickname)?;
@@ -51,6 +68,9 @@ pub async fn register(chat: &Chat, from: IpAddr, request: RegisterRequest) -> Re
     let now = chat.clock.now();
     if !chat.login_throttle.registrations.take(from, chat.clock.ticks()) {
         return Err(Reason::TooManyRequests.into());
+    }
+    if policy == RegistrationPolicy::Invite {
+        invites::check(chat, invite.as_deref().unwrap_or_default()).await?;
     }
     // Checked before the expensive hashing; the store checks again when it creates the account.
     if let Some(id) = &requested_id
@@ -67,9 +87,16 @@ pub async fn register(chat: &Chat, from: IpAddr, request: RegisterRequest) -> Re
         session_version: 1,
         details: AccountDetails::default(),
     };
+    if let Some(code) = &invite {
+        invites::take(chat, code, &user.id).await?;
+    }
     if !chat.store.create_user(user.clone()).await? {
+        if let Some(code) = &invite {
+            invites::give_back(chat, code, &user.id).await?;
+        }
         return Err(Reason::UserExists.into());
     }
+    audit::record_now(chat, &Act::by_user(&user.id, "registered", Some(from))).await?;
     Ok(user)
 }
 
@@ -88,7 +115,6 @@ pub async fn login(
     password: String,
     platform: Platform,
 ) -> Result<(Tokens, Arc<User>), Error> {
-    let now = chat.clock.now();
     let failed = |why, reason: Reason| {
         failed_logins::report(chat, AttemptKind::SignIn, from, user_id, why);
         Error::from(reason)
@@ -98,7 +124,9 @@ pub async fn login(
     let attempt = login_throttle::start_attempt(chat, &id, from).await;
     let attempt = attempt.map_err(|reason| failed(FailureReason::TooManyTries, reason))?;
     let user = user_lookup::find_account(&*chat.store, &id).await?;
+    // An account without a password has an empty hash, and takes as long as one that does not exist.
     let hash = user.as_ref().map(|user| user.password_hash.clone());
+    let hash = hash.filter(|hash| !hash.is_empty());
     // Longer passwords cannot be registered, so do not hash them.
     let verified = match password.len() {
         ..=512 => chat.passwords.verify(password, hash).await,
@@ -116,20 +144,45 @@ pub async fn login(
         return Err(failed(FailureReason::WrongPassword, Reason::LoginFailed));
     }
     attempt.succeed(chat.clock.ticks());
-    let (login, refresh) = new_login(chat, &user, platform);
+    let device = SignInDevice { address: from, platform, name: String::new() };
     // Fails if the password was changed after it was verified above.
-    let created = chat.store.create_login(login, user.session_version, now).await?;
-    let created = created.ok_or_else(|| failed(FailureReason::WrongPassword, Reason::LoginFailed));
-    let CreatedLogin { login, ended } = created?;
+    let tokens = open_login(chat, &user, &device).await?;
+    let tokens = tokens.ok_or_else(|| failed(FailureReason::WrongPassword, Reason::LoginFailed))?;
+    audit::record_now(chat, &Act::by_user(&user.id, "sign_in", Some(from))).await?;
+    Ok((tokens, user))
+}
+
+/// Signs in somebody whose identity was checked: stores the login, ends those that the session policy excludes,
+/// and gives the tokens. `None` if all sign-ins of the user ended meanwhile, as by a new password.
+pub(crate) async fn open_login(
+    chat: &Chat,
+    user: &User,
+    device: &SignInDevice,
+) -> Result<Option<Tokens>, Error> {
+    check_status(chat, user)?;
+    let (login, refresh) = new_login(chat, user, device);
+    let now = login.created_at;
+    let Some(created) = chat.store.create_login(login, user.session_version, now).await? else {
+        return Ok(None);
+    };
+    let CreatedLogin { login, ended } = created;
     if !ended.is_empty() {
         publish_logins_ended(chat, &user.id, Logins::These(ended), Reason::SessionInvalid);
     }
     devices::end_excluded_logins(chat, &login).await?;
-    let tokens = issue_tokens(chat, &user, &login, refresh)?;
-    Ok((tokens, user))
+    issue_tokens(chat, user, &login, refresh).map(Some)
 }
 
-fn new_login(chat: &Chat, user: &User, platform: Platform) -> (Login, String) {
+/// Fails unless the account may be used. A deleted one is as if it did not exist.
+fn check_status(chat: &Chat, user: &User) -> Result<(), Reason> {
+    match &user.details.status {
+        AccountStatus::Deleted { .. } => Err(Reason::UserNotFound),
+        status if status.is_active_at(chat.clock.now()) => Ok(()),
+        _ => Err(Reason::AccountDisabled),
+    }
+}
+
+fn new_login(chat: &Chat, user: &User, device: &SignInDevice) -> (Login, String) {
     let mut id = [0; 16];
     chat.rng.fill(&mut id);
     let now = chat.clock.now();
@@ -137,14 +190,17 @@ fn new_login(chat: &Chat, user: &User, platform: Platform) -> (Login, String) {
     let login = Login {
         id: LoginId(id),
         user: user.id.clone(),
-        platform,
+        platform: device.platform,
         created_at: now,
         expires_at: now.plus(chat.rules.refresh_ttl_ms),
         refresh_hash,
         generation: 0,
         rotated_at: now,
         ended: false,
-        device: LoginDevice::default(),
+        device: LoginDevice {
+            address: device.address.to_string(),
+            name: device.name.chars().take(DEVICE_NAME_CHARS_MAX).collect(),
+        },
     };
     (login, refresh)
 }
@@ -210,7 +266,8 @@ pub async fn authenticate(chat: &Chat, token: &str) -> Result<Caller, Error> {
     let claims = chat.key.verify(token, chat.clock.now())?;
     let login = active_login(chat, claims.login).await?;
     let user = chat.store.user(&claims.user).await?.ok_or(Reason::SessionInvalid)?;
-    if login.user != user.id || user.session_version != claims.session_version {
+    let is_current = login.user == user.id && user.session_version == claims.session_version;
+    if !is_current || check_status(chat, &user).is_err() {
         return Err(Reason::SessionInvalid.into());
     }
     Ok(Caller {
@@ -283,7 +340,8 @@ pub async fn change_password(
     let attempt = login_throttle::start_attempt(chat, &caller.user, from).await;
     let attempt = attempt.map_err(|reason| failed(FailureReason::TooManyTries, reason))?;
     let user = chat.store.user(&caller.user).await?.ok_or(Reason::SessionInvalid)?;
-    match chat.passwords.verify(old, Some(user.password_hash.clone())).await {
+    let hash = Some(user.password_hash.clone()).filter(|hash| !hash.is_empty());
+    match chat.passwords.verify(old, hash).await {
         Ok(true) => attempt.succeed(chat.clock.ticks()),
         Ok(false) => return Err(failed(FailureReason::WrongPassword, Reason::LoginFailed)),
         Err(error) => {
@@ -296,7 +354,7 @@ pub async fn change_password(
     let changed = chat.store.change_password(&caller.user, version, hash).await?;
     changed.ok_or(Reason::SessionInvalid)?;
     publish_logins_ended(chat, &caller.user, Logins::All, Reason::SessionInvalid);
-    Ok(())
+    audit::record_now(chat, &Act::by_user(&caller.user, "password_changed", Some(from))).await
 }
 
 pub(crate) fn publish_logins_ended(chat: &Chat, user: &UserId, logins: Logins, reason: Reason) {

@@ -7,6 +7,7 @@ use crate::clock::{Clock, Rng};
 use crate::command::{Command, HandleOutcome, Reply};
 use crate::event::Event;
 use crate::ids::UserId;
+use crate::keys::Keys;
 use crate::login_throttle::LoginThrottle;
 use crate::meters::Meters;
 use crate::model::Caller;
@@ -15,6 +16,7 @@ use crate::reason::{Error, Reason};
 use crate::rules::Rules;
 use crate::steady_time::SteadyTime;
 use crate::store::Store;
+use crate::strangers::BegunConversations;
 use crate::sync::Catchup;
 use crate::throttle::Throttle;
 use crate::token::TokenKey;
@@ -35,10 +37,15 @@ pub struct Chat {
     pub passwords: Arc<dyn Passwords>,
     pub rules: Rules,
     pub key: TokenKey,
+    /// How API keys are checked.
+    pub(crate) keys: Keys,
     pub(crate) send_throttle: Throttle<UserId>,
     request_throttle: Throttle<UserId>,
     pub(crate) typing_throttle: Throttle<UserId>,
     pub(crate) login_throttle: LoginThrottle,
+    /// Private conversations that a user begins.
+    pub(crate) stranger_throttle: Throttle<UserId>,
+    pub(crate) begun: BegunConversations,
     /// When refresh tokens were rotated.
     pub(crate) steady_time: SteadyTime,
     pub(crate) meters: Meters,
@@ -80,6 +87,7 @@ impl Chat {
         let request_throttle =
             Throttle::per_second(rules.user_requests_per_second, rules.user_requests_burst);
         let login_throttle = LoginThrottle::new(&rules);
+        let stranger_throttle = Throttle::per_hour(rules.strangers_per_hour);
         let two_phase = None;
         Self {
             store,
@@ -90,10 +98,13 @@ impl Chat {
             passwords,
             rules,
             key,
+            keys: Keys::default(),
             send_throttle,
             request_throttle,
             typing_throttle,
             login_throttle,
+            stranger_throttle,
+            begun: BegunConversations::default(),
             steady_time: SteadyTime::default(),
             meters: Meters::default(),
             instance: "".into(),
@@ -104,6 +115,12 @@ impl Chat {
     #[must_use]
     pub fn with_instance(self, instance: impl Into<Arc<str>>) -> Self {
         Self { instance: instance.into(), ..self }
+    }
+
+    /// Accepts these tokens beside the keys in the store.
+    #[must_use]
+    pub fn with_keys(self, keys: Keys) -> Self {
+        Self { keys, ..self }
     }
 
     /// Acknowledges messages as soon as `two_phase` accepted them, to clients that support it.

@@ -1,10 +1,12 @@
 //! Reports failed sign-ins to the operator, in the log and in a counter. The client gets less detail, and no
 //! password is ever logged.
 
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use metrics::counter;
 
+use crate::audit::{self, Act};
 use crate::chat::Chat;
 use crate::ids::UserId;
 
@@ -58,4 +60,16 @@ pub(crate) fn report(chat: &Chat, what: AttemptKind, from: IpAddr, user: &str, w
     let user = UserId::parse(user).ok().map(|user| user.to_string());
     let user = user.as_deref().unwrap_or("(no user id)");
     tracing::warn!(target: "nexo::auth", address = %from, user, what, reason, "a sign-in failed");
+    let act = Act {
+        actor: "nobody".to_owned(),
+        action: "sign_in_failed",
+        target: format!("user:{user}"),
+        address: Some(from),
+        details: BTreeMap::from([
+            ("what".to_owned(), what.to_owned()),
+            ("reason".to_owned(), reason.to_owned()),
+        ]),
+    };
+    // The store queues the write when called, so that whoever guesses need not wait for it.
+    drop(audit::record(&*chat.store, chat.clock.now(), &act));
 }

@@ -3,8 +3,9 @@
 
 use std::sync::Arc;
 
+use crate::blocks;
 use crate::chat::Chat;
-use crate::ids::{ConversationId, GroupId, UserId};
+use crate::ids::{ConnectionId, ConversationId, GroupId, UserId};
 use crate::membership::{
     Group, GroupAction, GroupChange, GroupFacts, GroupMember, GroupProfile, HistoryPolicy,
     JoinCode, JoinPolicy, JoinRequest, MemberProfileChange, NewGroup, Role,
@@ -15,6 +16,7 @@ use crate::policy::name;
 use crate::read::Page;
 use crate::reason::{DetailedReason, Error, Reason};
 use crate::store::{Actor, GroupFactsQuery, GroupOutcome};
+use crate::strangers;
 use crate::user_lookup;
 
 /// Users named in one request that cost as much as one send.
@@ -57,7 +59,7 @@ pub async fn apply(
     chat: &Chat,
     caller: &Caller,
     id: &GroupId,
-    mut action: GroupAction,
+    action: GroupAction,
 ) -> Result<GroupOutcome, Error> {
     // An action costs what a send costs, and more if it names many users.
     let cost = 1 + action.users().len() / USERS_PER_TOKEN;
@@ -72,6 +74,29 @@ pub async fn apply(
         chat.store.group(id).await?.ok_or(Reason::GroupNotFound)?;
         require_member(chat, id, &caller.user).await?;
     }
+    decide_in_store(chat, &caller.user, caller.connection, id, action).await
+}
+
+/// Applies an operator's action: as the system user, who has the owner's rights in every group.
+pub(crate) async fn apply_as_system(
+    chat: &Chat,
+    id: &GroupId,
+    action: GroupAction,
+) -> Result<GroupOutcome, Error> {
+    if action.users().len() > chat.rules.groups.batch_max {
+        return Err(Reason::TooManyUsers.into());
+    }
+    decide_in_store(chat, &UserId::system(), None, id, action).await
+}
+
+/// Resolves the named users and lets the store ask the policy in its transaction.
+async fn decide_in_store(
+    chat: &Chat,
+    by: &UserId,
+    origin: Option<ConnectionId>,
+    id: &GroupId,
+    mut action: GroupAction,
+) -> Result<GroupOutcome, Error> {
     normalize_name(&mut action);
     let adds_members = matches!(action, GroupAction::Create(_) | GroupAction::Invite(_));
     for user in action.users_mut() {
@@ -83,15 +108,45 @@ pub async fn apply(
             None => {} // the policy refuses: only users with an account are members
         }
     }
+    if adds_members && !by.is_system() {
+        keep_willing(chat, by, &mut action).await?;
+    }
     let now = chat.clock.now();
-    let actor = Actor { user: caller.user.clone(), at: now, origin: caller.connection };
+    let actor = Actor { user: by.clone(), at: now, origin };
     let query = GroupFactsQuery { users: action.users().to_vec(), code: action.code().cloned() };
     let rules = chat.rules.groups;
-    let (by, group) = (caller.user.clone(), id.clone());
+    let (by, group) = (by.clone(), id.clone());
     let decide_group =
         Box::new(move |facts: &GroupFacts| decide(&rules, facts, &group, &by, &action, now));
     // The store publishes the resulting changes and requests to join.
     Ok(chat.store.change_group(id, actor, query, decide_group).await??)
+}
+
+/// Leaves out the users who do not let `by` add them to groups. The outcome says who joined, and nothing tells
+/// somebody who is blocked from somebody who lets nobody add them.
+async fn keep_willing(chat: &Chat, by: &UserId, action: &mut GroupAction) -> Result<(), Error> {
+    let users = match action {
+        GroupAction::Create(new) => &mut new.members,
+        GroupAction::Invite(users) => users,
+        _ => return Ok(()),
+    };
+    let mut willing = Vec::with_capacity(users.len());
+    for user in users.drain(..) {
+        if user == *by || lets_add(chat, &user, by).await? {
+            willing.push(user);
+        }
+    }
+    *users = willing;
+    Ok(())
+}
+
+async fn lets_add(chat: &Chat, user: &UserId, by: &UserId) -> Result<bool, Error> {
+    if blocks::has_blocked(chat, user, by).await? {
+        return Ok(false);
+    }
+    let account = chat.store.user(user).await?;
+    let audience = account.map(|account| account.details.consent.invite).unwrap_or_default();
+    Ok(strangers::accepts(chat, user, audience, by).await?)
 }
 
 /// Normalizes a group's or member's name. An invalid one stays as it is, and the policy refuses it.

@@ -15,25 +15,35 @@
 //!   [`user_lookup`], [`profile`], [`presence`], [`group`], [`send`], [`word_filter`], [`read`],
 //!   [`conversations`], [`recall`], [`query`], [`sync`]; [`throttle`], `delay_limit`: rate limits; `steady_time`: a
 //!   clock that does not go back
+//! - [`blocks`], [`consent`], `strangers`: whom a user does not want to hear from
+//! - [`invites`]: links that let people register; [`keys`]: API keys; [`admin`]: what operators and backends do with them; [`audit`]: the log of it;
+//!   `documents`: how such things are stored
 //! - [`cursor_audit`], `meters`: log lines and metrics of acknowledgements
 
 pub mod account;
+pub mod admin;
+pub mod audit;
 pub mod auth;
+pub mod blocks;
 pub mod bus;
 pub mod change;
 pub mod chat;
 pub mod clock;
 pub mod command;
+pub mod consent;
 pub mod conversations;
 pub mod cursor_audit;
 mod delay_limit;
 pub mod devices;
+mod documents;
 pub mod event;
 mod failed_logins;
 pub mod group;
 pub mod group_action;
 pub mod ids;
 pub mod invariants;
+pub mod invites;
+pub mod keys;
 mod login_throttle;
 pub mod membership;
 pub mod message;
@@ -54,6 +64,7 @@ pub mod send;
 pub mod standing;
 mod steady_time;
 pub mod store;
+mod strangers;
 pub mod sync;
 pub mod throttle;
 pub mod token;

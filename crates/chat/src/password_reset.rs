@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use data_encoding::BASE32_NOPAD;
 
+use crate::audit::{self, Act};
 use crate::auth::publish_logins_ended;
 use crate::chat::Chat;
 use crate::clock::Rng;
@@ -104,7 +105,7 @@ pub async fn reset_password(
     let changed = chat.store.reset_password(&user.id, code_hash, now, password_hash).await?;
     changed.ok_or_else(|| failed(FailureReason::WrongCode, Reason::ResetFailed))?;
     publish_logins_ended(chat, &user.id, Logins::All, Reason::SessionInvalid);
-    Ok(())
+    audit::record_now(chat, &Act::by_user(&user.id, "password_reset", Some(from))).await
 }
 
 #[cfg(test)]

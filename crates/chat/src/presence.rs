@@ -1,12 +1,13 @@
 //! Online status and typing, visible only to users who share a conversation.
 
+use crate::blocks;
 use crate::bus::Registration;
 use crate::chat::Chat;
 use crate::command::Target;
 use crate::event::Event;
 use crate::group;
 use crate::ids::{ConversationId, Millis, UserId};
-use crate::model::Caller;
+use crate::model::{Audience, Caller, Consent};
 use crate::reason::{Error, Reason};
 use crate::user_lookup;
 
@@ -40,9 +41,16 @@ pub async fn presence(
     let mut presences = Vec::with_capacity(users.len());
     for (user, is_shared) in users.into_iter().zip(shares) {
         let (mut registrations, mut last_seen) = (Vec::new(), None);
-        if is_shared {
-            registrations = chat.bus.registrations(&user).await;
-            if registrations.is_empty() {
+        if is_shared && !blocks::has_blocked(chat, &user, &caller.user).await? {
+            let consent = match chat.store.user(&user).await? {
+                Some(account) if user != caller.user => account.details.consent,
+                _ => Consent::default(),
+            };
+            // They share a conversation, so only `Nobody` hides anything from the caller.
+            if consent.online != Audience::Nobody {
+                registrations = chat.bus.registrations(&user).await;
+            }
+            if registrations.is_empty() && consent.last_seen != Audience::Nobody {
                 last_seen = chat.store.last_seen(&user).await?;
             }
         }

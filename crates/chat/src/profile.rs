@@ -45,7 +45,7 @@ pub async fn update(
 }
 
 /// Publishes the profile to all private conversations and small groups of the user.
-async fn publish_profile(chat: &Chat, id: &UserId) -> Result<(), Error> {
+pub(crate) async fn publish_profile(chat: &Chat, id: &UserId) -> Result<(), Error> {
     let mut within = Vec::new();
     for standing in sync::standings(chat, id).await? {
         let is_small = match standing.conversation.group() {

@@ -8,12 +8,12 @@ use crate::chat::{Chat, SessionState};
 use crate::command::Target;
 use crate::conversations::{self, ConversationSummary, ListCursor, ListFilter};
 use crate::group::{self, NewGroupRequest};
-use crate::ids::{ConversationId, GroupId, MessageId, Seq};
+use crate::ids::{ConversationId, GroupId, MessageId, Seq, UserId};
 use crate::membership::{Group, GroupAction, GroupMember};
 use crate::model::{Caller, Message, Standing, User};
 use crate::read::{self, Page};
 use crate::reason::{Error, Reason};
-use crate::{auth, profile, user_lookup};
+use crate::{auth, blocks, profile, user_lookup};
 
 /// A conversation, by its id or by its peer or group.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,6 +65,10 @@ pub enum Query {
     /// Members of a group: how many to skip, how many to return.
     Members(GroupId, usize, usize),
     MyGroups,
+    Block(UserId),
+    Unblock(UserId),
+    /// The users that the caller has blocked.
+    Blocks,
     Logout,
 }
 
@@ -83,6 +87,8 @@ pub enum QueryReply {
     /// Members with their accounts, ordered by id.
     Members(Arc<Group>, Vec<(GroupMember, Arc<User>)>),
     Groups(Vec<Arc<Group>>),
+    /// In the order of their ids.
+    Blocks(Vec<UserId>),
     Done,
     /// The sign-in has ended; this connection closes.
     SignedOut,
@@ -147,6 +153,17 @@ pub async fn answer(
             QueryReply::Group(group, member)
         }
         Query::Members(id, skip, limit) => members(chat, caller, &id, skip, limit).await?,
+        Query::Block(user) => {
+            blocks::block(chat, caller, &user).await?;
+            QueryReply::Done
+        }
+        Query::Unblock(user) => {
+            blocks::unblock(chat, caller, &user).await?;
+            QueryReply::Done
+        }
+        Query::Blocks => {
+            QueryReply::Blocks(blocks::list(chat, caller, None, blocks::BLOCKS_MAX).await?.items)
+        }
         Query::MyGroups => QueryReply::Groups(
             group::joined_groups(chat, caller, None, usize::MAX - 1).await?.items,
         ),

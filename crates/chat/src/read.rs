@@ -3,6 +3,7 @@
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
+use crate::blocks;
 use crate::chat::Chat;
 use crate::command::Acknowledge;
 use crate::cursor_audit::{self, AckTarget, ReachedMessage, has_moved};
@@ -61,6 +62,12 @@ async fn publish_receipt(
     let peer = message.conversation.peer_of(&caller.user);
     let sender = peer.unwrap_or_else(|| message.sender.clone());
     let to = match message.conversation.group() {
+        // Somebody who is blocked does not learn what was read. Without a read, nothing was shown.
+        None if kind == CursorKind::Read
+            && blocks::has_blocked(chat, &caller.user, &sender).await? =>
+        {
+            ReceiptTo::Nobody
+        }
         None => ReceiptTo::Sender,
         Some(_) if kind == CursorKind::Delivered => return Ok(()),
         Some(id) => {

@@ -54,8 +54,14 @@ reasons! {
     /// Unknown user, or a wrong, used or expired reset code; clients cannot tell which.
     #[error("user id or reset code is wrong, or the code was used or has expired")]
     ResetFailed,
+    /// The operator disabled the account.
+    #[error("this account is disabled, ask the operator of this server")]
+    AccountDisabled,
     #[error("you are not allowed to do this")]
     Forbidden,
+    /// The API key is valid, but not for this.
+    #[error("this key does not have the scope for this")]
+    ScopeMissing,
     /// A browser page of another site.
     #[error("this origin is not allowed")]
     OriginNotAllowed,
@@ -70,6 +76,9 @@ reasons! {
     /// The operator closed the registration.
     #[error("this server does not accept new accounts")]
     RegistrationClosed,
+    /// The invite link is wrong, used up, expired or revoked.
+    #[error("this invite link is not valid any more, ask for another one")]
+    InviteInvalid,
     #[error("no such user")]
     UserNotFound,
     /// Not 1–64 of the allowed characters.
@@ -142,6 +151,15 @@ reasons! {
     /// Sender and receiver are the same.
     #[error("you cannot send to yourself")]
     CannotSendToSelf,
+    /// The receiver blocked the sender, and the operator lets senders know.
+    #[error("this person has blocked you")]
+    ReceiverBlocked,
+    /// The receiver lets only some people begin a conversation.
+    #[error("this person does not accept messages from you")]
+    NotAccepting,
+    /// The sender has begun many conversations lately.
+    #[error("you have begun many conversations, try again later")]
+    TooManyStrangers,
     /// Not one of the content types.
     #[error("unknown message type")]
     UnknownMsgType,

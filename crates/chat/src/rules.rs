@@ -23,6 +23,8 @@ pub enum RegistrationPolicy {
     /// Everyone.
     #[default]
     Open,
+    /// Whoever has an invite link.
+    Invite,
     Closed,
 }
 
@@ -66,8 +68,14 @@ pub struct Rules {
     pub user_requests_burst: u32,
     /// Who may register an account.
     pub registration: RegistrationPolicy,
+    /// Whether members may make invite links; otherwise only operators.
+    pub members_invite: bool,
     /// Registrations from one address per minute; zero is none at all.
     pub registrations_per_minute: u32,
+    /// Private conversations that a user may begin per hour; zero is no limit.
+    pub strangers_per_hour: u32,
+    /// Whether somebody who is blocked is told so when they send; otherwise their messages just do not arrive.
+    pub tell_blocked: bool,
     /// Choices about groups.
     pub groups: GroupRules,
 }
@@ -163,7 +171,10 @@ impl Default for Rules {
             user_requests_per_second: 50,
             user_requests_burst: 100,
             registration: RegistrationPolicy::Open,
+            members_invite: false,
             registrations_per_minute: 600,
+            strangers_per_hour: 100,
+            tell_blocked: false,
             groups: GroupRules::default(),
         }
     }

@@ -8,18 +8,21 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 
+use crate::blocks;
 use crate::chat::Chat;
 use crate::command::{Accepted, NewMessage, Reply, Saved, Target};
 use crate::cursor_audit;
 use crate::group;
 use crate::ids::{ConnectionId, ConversationId, MessageId, UserId};
 use crate::invariants::is_visible;
+use crate::keys::{Operator, Scope};
 use crate::membership::MembershipStatus;
 use crate::model::{Caller, Content, Draft, Message, ReplyTo};
 use crate::policy::group::may_speak;
 use crate::policy::send::{Permit, SendFacts, may_retry, may_send};
 use crate::reason::{Error, Reason};
 use crate::store::{Appended, StoreFuture};
+use crate::strangers;
 use crate::two_phase::{AcceptOutcome, TwoPhase};
 use crate::user_lookup;
 
@@ -175,7 +178,12 @@ fn accept(two_phase: &dyn TwoPhase, permit: Permit, draft: Draft) -> AcceptFutur
 }
 
 /// Sends a message from the system user, to any user or group.
-pub async fn send_as_system(chat: &Chat, outgoing: NewMessage) -> Result<Saved, Error> {
+pub async fn send_as_system(
+    chat: &Chat,
+    operator: &Operator,
+    outgoing: NewMessage,
+) -> Result<Saved, Error> {
+    operator.require(Scope::System)?;
     let (permit, draft) = build_draft(chat, UserId::system(), None, outgoing).await?;
     append(chat, permit, draft, None).await
 }
@@ -249,6 +257,16 @@ async fn gather_facts(
         mentions_are_members: true,
         reply_is_visible: true,
     };
+    if let Target::User(receiver) = &outgoing.to
+        && *receiver_exists
+        && receiver != sender
+        && !sender.is_system()
+    {
+        strangers::check_may_write(chat, sender, receiver, conversation).await?;
+        if chat.rules.tell_blocked && blocks::has_blocked(chat, receiver, sender).await? {
+            return Err(Reason::ReceiverBlocked.into());
+        }
+    }
     if let Some(id) = outgoing.reply_to {
         let original = chat.store.message(id).await?;
         let author = original.as_ref().map_or(sender, |original| &original.sender).clone();

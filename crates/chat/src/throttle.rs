@@ -74,6 +74,11 @@ impl<K: Hash + Eq> Throttle<K> {
         Self { rate: f64::from(rate) / 60_000.0, ..Self::per_second(1, rate) }
     }
 
+    /// Allows `rate` per hour, all of them at once. Zero means no limit.
+    pub fn per_hour(rate: u32) -> Self {
+        Self { rate: f64::from(rate) / 3_600_000.0, ..Self::per_second(1, rate) }
+    }
+
     /// Takes one token; `false` if none is left.
     pub fn take(&self, key: K, now: Millis) -> bool {
         self.with(key, now, |bucket, rate, burst| bucket.take(rate, burst, now))

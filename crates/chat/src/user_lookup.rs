@@ -46,7 +46,11 @@ pub(crate) async fn find_id(chat: &Chat, typed: &UserId) -> Result<Option<UserId
     if account_exists(chat, typed).await? {
         return Ok(Some(typed.clone()));
     }
-    Ok(find_ignoring_case(&*chat.store, typed).await?)
+    // A deleted account still holds its id.
+    match find_ignoring_case(&*chat.store, typed).await?.filter(|id| id != typed) {
+        Some(id) if account_exists(chat, &id).await? => Ok(Some(id)),
+        _ => Ok(None),
+    }
 }
 
 /// Whether an account has exactly this id. With two-phase acknowledgement, sending must work while the

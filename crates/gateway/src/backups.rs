@@ -1,6 +1,6 @@
 //! What the gateway needs from the part of the server that makes backups.
 
-use nexo_wire::http::admin::BackupStatus;
+use nexo_wire::http::admin::backup::BackupStatus;
 
 /// Makes backups of this server.
 pub trait Backups: Send + Sync {

@@ -49,10 +49,6 @@ pub struct Options {
     pub token_in_query: bool,
     /// A connection whose peer acknowledges nothing for this long is reset.
     pub write_timeout: Duration,
-    /// The bearer token for `/metrics`; without one the page is closed.
-    pub metrics_token: Option<String>,
-    /// The bearer token for sending system messages; without one they cannot be sent.
-    pub system_token: Option<String>,
     /// How long a shutdown may take.
     pub drain: Duration,
     /// The version of the program.
@@ -81,8 +77,6 @@ impl Default for Options {
             trusted_proxies: Vec::new(),
             token_in_query: true,
             write_timeout: Duration::from_secs(30),
-            metrics_token: None,
-            system_token: None,
             drain: Duration::from_secs(10),
             version: env!("CARGO_PKG_VERSION").to_owned(),
         }

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
 
+use crate::admin::{AdminArgs, KeyArgs};
 use crate::backup::BackupCommand;
 use crate::bench::BenchCommand;
 use crate::config::{self, Config};
@@ -35,6 +36,8 @@ const EXAMPLES: &str = "Examples:
   nexo backup create --to /mnt/backups       while the server runs, or of a stopped one
   nexo restore --from /mnt/backups --data ./restored
   nexo user reset-code alice                 alice forgot her password
+  nexo key create --name shop --scope backend  a key for the backend of an app
+  nexo admin users disable bob --reason spam
   nexo bench private --duration 10           how fast is it here?";
 
 #[derive(Subcommand)]
@@ -59,6 +62,10 @@ pub(crate) enum CliCommand {
     /// Helps a user: creates a code with which they set a new password.
     #[command(subcommand)]
     User(UserCommand),
+    /// Makes, lists and revokes API keys, with which backends and operators use the server.
+    Key(KeyArgs),
+    /// Manages users, groups, messages and the audit log.
+    Admin(AdminArgs),
     /// Benchmarks a server on this machine.
     #[command(subcommand)]
     Bench(BenchCommand),
@@ -76,22 +83,22 @@ pub(crate) enum ConfigCommand {
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct ConfigArgs {
     /// A TOML file with settings.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, global = true, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
     /// The folder for messages, secrets and locks.
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, global = true, value_name = "DIR")]
     pub(crate) data: Option<String>,
     /// The address to listen on; port 0 picks a free one.
-    #[arg(long, value_name = "ADDR")]
+    #[arg(long, global = true, value_name = "ADDR")]
     pub(crate) listen: Option<String>,
     /// `embedded`, `memory` (nothing survives a restart), or `mysql://user:password@host/database`.
-    #[arg(long, value_name = "STORE")]
+    #[arg(long, global = true, value_name = "STORE")]
     pub(crate) store: Option<String>,
     /// Connects nodes that share a database: `redis://:password@host:6379`.
-    #[arg(long, value_name = "URL")]
+    #[arg(long, global = true, value_name = "URL")]
     pub(crate) redis: Option<String>,
     /// `text` or `json`.
-    #[arg(long, value_name = "FORMAT")]
+    #[arg(long, global = true, value_name = "FORMAT")]
     pub(crate) log: Option<String>,
 }
 
@@ -120,6 +127,8 @@ impl CliCommand {
             Self::Backup(backup) => backup.run(),
             Self::Restore(restore) => restore.run(),
             Self::User(user) => user.run(),
+            Self::Key(key) => key.run(),
+            Self::Admin(admin) => admin.run(),
             Self::Bench(bench) => bench.run(),
         }
     }

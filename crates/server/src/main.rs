@@ -8,9 +8,11 @@
 //! - `migrate`, `import`: copy data into an empty store (`store_location`, `copy`, `reset_codes_file`);
 //! - `doctor`: examines a data folder, repairs and salvages;
 //! - `backup`: makes backups, on a schedule or when asked; `restore`: a new data folder from one;
-//! - `user`: reset codes for people who forgot their password;
+//! - `admin`: API keys, accounts, groups and the audit log from the command line; `remote`: requests to a
+//!   running server; `user`: reset codes for people who forgot their password;
 //! - `bench`, `growth`: benchmarks.
 
+mod admin;
 mod backup;
 mod bench;
 mod cli;
@@ -30,6 +32,7 @@ mod panic_hook;
 mod passwords;
 mod process_metrics;
 mod redact_url;
+mod remote;
 mod reset_codes_file;
 mod restore;
 mod secrets;

@@ -9,11 +9,12 @@ use nexo_bus::{LocalBus, RedisBus, RedisBusOptions};
 use nexo_chat::Chat;
 use nexo_chat::bus::Bus;
 use nexo_chat::clock::Rng;
+use nexo_chat::keys::{Keys, Scope};
 use nexo_chat::rules::Rules;
 use nexo_chat::store::Store;
 use nexo_chat::token::TokenKey;
 use nexo_chat::word_filter::WordFilter;
-use nexo_gateway::{Backups, Gateway, Options};
+use nexo_gateway::{Backups, Gateway};
 use nexo_redis_link::NodeId;
 use nexo_store::embedded::LogClock;
 use nexo_store::{Embedded, Memory, MySql};
@@ -68,16 +69,11 @@ pub(crate) async fn build(config: &Config, connections_max: usize) -> anyhow::Re
         _ => chat,
     };
     let folder = Path::new(&config.data);
-    let metrics_token = secret(&config.metrics.token, folder, "metrics.token", &SystemRng)?;
-    let system_token = secret(&config.system.token, folder, "system.token", &SystemRng)?;
+    let chat = chat.with_keys(fixed_keys(config, folder)?);
     let (recorded, process) = (metrics.clone(), ProcessMetrics::new(folder));
     let gateway = Gateway::new(
         Arc::new(chat),
-        Options {
-            metrics_token: Some(metrics_token),
-            system_token: Some(system_token),
-            ..config.gateway_options(connections_max)
-        },
+        config.gateway_options(connections_max),
         Box::new(move || {
             let mut page = recorded.render();
             process.render(&mut page);
@@ -93,6 +89,14 @@ pub(crate) async fn build(config: &Config, connections_max: usize) -> anyhow::Re
         gateway.set_backups(Arc::clone(backups) as Arc<dyn Backups>);
     }
     Ok(ServerParts { gateway, store, redis, two_phase, backups, metrics })
+}
+
+/// The tokens of the settings or the data folder, which work as API keys.
+fn fixed_keys(config: &Config, folder: &Path) -> anyhow::Result<Keys> {
+    let metrics = secret(&config.metrics.token, folder, "metrics.token", &SystemRng)?;
+    let system = secret(&config.system.token, folder, "system.token", &SystemRng)?;
+    let keys = Keys::default().with_fixed("metrics.token", &metrics, &[Scope::Metrics]);
+    Ok(keys.with_fixed("system.token", &system, &[Scope::System, Scope::Admin]))
 }
 
 /// Builds the domain on a store and a bus.

@@ -90,8 +90,12 @@ async fn signed_in() -> (Chat, Arc<SetClock>, Tokens) {
         TokenKey::new(b"a secret of at least 32 bytes for tests").unwrap(),
     );
     let profile = Profile { nickname: "Alice".into(), ..Profile::default() };
-    let request =
-        RegisterRequest { user_id: Some("alice".into()), profile, password: PASSWORD.into() };
+    let request = RegisterRequest {
+        user_id: Some("alice".into()),
+        profile,
+        password: PASSWORD.into(),
+        invite: None,
+    };
     auth::register(&chat, HERE, request).await.unwrap();
     let signed_in = auth::login(&chat, HERE, "alice", PASSWORD.into(), Platform(5)).await;
     let (tokens, _) = signed_in.unwrap();

@@ -128,18 +128,20 @@ async fn a_field_that_nobody_reads_is_refused_and_named() {
         if !is_enveloped(operation) {
             continue; // pages, probes, and the socket, whose clients may say more than we know
         }
-        let is_operators = operation["security"][0].get("operator").is_some();
+        let security = operation["security"][0].as_object();
+        let is_operators = security.is_some_and(|it| it.keys().any(|name| name.ends_with("_key")));
         let who = if is_operators { system.trim() } else { &alice.token };
-        let ask = async |path: &str, body: Value| match method {
-            "get" => server.http.get(path, who).await,
-            "post" => server.http.post(path, who, body).await,
-            _ => server.http.put(path, who, body).await,
+        let path = &filled(path);
+        let ask = async |path: &str, body: Value| {
+            let body = Some(body).filter(|_| method != "get");
+            server.http.ask(&method.to_uppercase(), path, who, body).await
         };
         let odd = json!({ "nobody_reads": 1 });
         let asked = ask(&format!("{path}?nobody_reads=1"), json!({})).await;
         let mut answers = vec![asked];
         queries += 1;
-        if method != "get" {
+        let has_lines = operation["requestBody"]["content"]["application/x-ndjson"].is_object();
+        if method != "get" && !has_lines {
             answers.push(ask(path, odd).await);
             bodies += 1;
         }
@@ -177,6 +179,34 @@ async fn generators_of_clients_find_names_for_everything() {
     }
 }
 
+/// A path with ids instead of its parameters.
+fn filled(path: &str) -> String {
+    path.replace("{server_msg_id}", &"A".repeat(26))
+        .replace("{user_id}", "alice")
+        .split('/')
+        .map(|part| if part.starts_with('{') { "x" } else { part })
+        .collect::<Vec<_>>()
+        .join("/")
+}
+
+/// The path of the document that a request goes to.
+fn template<'a>(document: &'a Value, path: &str) -> &'a str {
+    let fits = |template: &str| {
+        let (parts, wanted) = (template.split('/'), path.split('/'));
+        parts.clone().count() == wanted.clone().count()
+            && parts.zip(wanted).all(|(part, wanted)| part.starts_with('{') || part == wanted)
+    };
+    let mut found: Vec<&str> = document["paths"]
+        .as_object()
+        .unwrap()
+        .keys()
+        .map(String::as_str)
+        .filter(|it| fits(it))
+        .collect();
+    found.sort_by_key(|template| template.matches('{').count()); // a name before a parameter
+    found.first().copied().unwrap_or_else(|| panic!("the document has no {path}"))
+}
+
 /// Asks, and holds every answer against the document.
 struct Asking<'a> {
     server: &'a Server,
@@ -186,13 +216,9 @@ struct Asking<'a> {
 
 impl Asking<'_> {
     async fn ask(&mut self, who: &str, method: &str, path: &str, body: Value) -> Value {
-        let http = &self.server.http;
-        let answer = match method {
-            "get" => http.get(path, who).await,
-            "post" => http.post(path, who, body).await,
-            _ => http.put(path, who, body).await,
-        };
-        let name = path.split('?').next().expect("a path");
+        let body = Some(body).filter(|body| !body.is_null());
+        let answer = self.server.http.ask(&method.to_uppercase(), path, who, body).await;
+        let name = template(self.document, path.split('?').next().expect("a path"));
         let forms = SchemaDocument(self.document);
         let operation = &self.document["paths"][name][method];
         let response = forms.resolve(&operation["responses"][answer.status.to_string()]);
@@ -256,7 +282,10 @@ async fn with_backups(document: &Value) -> BTreeSet<(String, String)> {
 
 #[tokio::test]
 async fn every_answer_is_as_the_document_says() {
-    let server = setup().with("NEXO_GROUPS__CODE_COOLDOWN_SECONDS", "0").start();
+    let server = setup()
+        .with("NEXO_GROUPS__CODE_COOLDOWN_SECONDS", "0")
+        .with("NEXO_AUTH__INVITES_BY", "members")
+        .start();
     let document = server.http.get("/openapi.json", "").await.body;
     let mut asking = Asking { server: &server, document: &document, answered: BTreeSet::new() };
     let [alice, bob, carol] = server.people(["alice", "bob", "carol"]).await;
@@ -267,6 +296,8 @@ async fn every_answer_is_as_the_document_says() {
     let body = json!({ "client_msg_id": "s", "session_type": 1, "recv_id": "bob", "msg_type": 1,
         "content": { "text": "hello" } });
     asking.ask(system.trim(), "post", "/system/send", body).await;
+    privacy(&mut asking, &alice, system.trim()).await;
+    administration(&mut asking, &alice, system.trim()).await;
     for path in ["/healthz", "/readyz", "/server/info"] {
         asking.ask("", "get", path, Value::Null).await;
     }
@@ -282,6 +313,72 @@ async fn every_answer_is_as_the_document_says() {
             "{key:?} was not asked"
         );
     }
+}
+
+async fn privacy(asking: &mut Asking<'_>, alice: &Person, system: &str) {
+    let devices = asking.get(alice, "/user/devices").await;
+    assert!(devices.as_array().is_some_and(|devices| !devices.is_empty()));
+    asking.post(alice, "/user/devices/end", json!({ "others": true })).await;
+    asking.post(alice, "/user/devices/end", json!({ "login_id": "x" })).await; // refused
+    asking.post(alice, "/user/block", json!({ "user_id": "carol" })).await;
+    asking.get(alice, "/user/blocks").await;
+    asking.post(alice, "/user/unblock", json!({ "user_id": "carol" })).await;
+    asking.put(alice, "/user/consent", json!({ "write": "shared_group" })).await;
+    asking.get(alice, "/user/consent").await;
+    asking.post(alice, "/user/invites", json!({})).await;
+    let mine = asking.get(alice, "/user/invites").await;
+    let id = text(&mine[0]["invite_id"]);
+    asking.ask(&alice.token, "delete", &format!("/user/invites/{id}"), Value::Null).await;
+    let made = asking.ask(system, "post", "/admin/invites", json!({ "uses": 2 })).await;
+    asking.ask(system, "get", "/admin/invites", Value::Null).await;
+    let path = format!("/admin/invites/{}", text(&made["invite_id"]));
+    asking.ask(system, "delete", &path, Value::Null).await;
+}
+
+async fn administration(asking: &mut Asking<'_>, alice: &Person, system: &str) {
+    let key = asking
+        .ask(system, "post", "/admin/keys", json!({ "name": "k", "scopes": ["backend"] }))
+        .await;
+    let (backend, id) = (text(&key["key"]), text(&key["key_id"]));
+    asking.ask(&backend, "get", "/admin/keys", Value::Null).await; // refused
+    asking.ask(system, "get", "/admin/keys", Value::Null).await;
+    asking.ask(&backend, "put", "/admin/users/frank", json!({ "nickname": "Frank" })).await;
+    asking.ask(&backend, "post", "/admin/users/frank/login", json!({})).await;
+    asking.ask(&backend, "post", "/admin/users/import", json!({ "user_id": "gina" })).await;
+    asking.ask(&backend, "get", "/admin/users?limit=2", Value::Null).await;
+    asking.ask(&backend, "get", "/admin/users/frank", Value::Null).await;
+    asking.ask(system, "delete", &format!("/admin/keys/{id}"), Value::Null).await;
+    asking.ask(&backend, "get", "/admin/users", Value::Null).await; // refused
+    let frank = "/admin/users/frank";
+    asking.ask(system, "get", &format!("{frank}/sessions"), Value::Null).await;
+    asking.ask(system, "post", &format!("{frank}/sessions/end"), json!({})).await;
+    asking
+        .ask(system, "post", &format!("{frank}/disable"), json!({ "reason": "r", "seconds": 60 }))
+        .await;
+    asking.ask(system, "get", "/admin/users?status=disabled", Value::Null).await;
+    asking.ask(system, "post", &format!("{frank}/enable"), json!({})).await;
+    asking.ask(system, "post", &format!("{frank}/reset_code"), json!({})).await;
+    let body = json!({ "name": "Admins", "member_ids": ["carol"] });
+    let group = text(&asking.post(alice, "/group/create", body).await["group_id"]);
+    let path = format!("/admin/groups/{group}");
+    asking.ask(system, "get", "/admin/groups?search=admins", Value::Null).await;
+    asking.ask(system, "get", &path, Value::Null).await;
+    asking.ask(system, "get", &format!("{path}/members?limit=1"), Value::Null).await;
+    asking.ask(system, "post", &format!("{path}/add"), json!({ "user_ids": ["frank"] })).await;
+    asking.ask(system, "post", &format!("{path}/remove"), json!({ "user_id": "frank" })).await;
+    asking.ask(system, "post", &format!("{path}/transfer"), json!({ "user_id": "carol" })).await;
+    asking.ask(system, "post", &format!("{path}/dissolve"), json!({})).await;
+    asking.ask(system, "delete", &format!("{frank}?messages=remove"), Value::Null).await;
+    let body = json!({ "client_msg_id": "m", "session_type": 1, "recv_id": "carol", "msg_type": 1,
+        "content": { "text": "hello" } });
+    let message = text(&asking.post(alice, "/msg/send", body).await["server_msg_id"]);
+    let path = format!("/admin/messages/{message}");
+    asking.ask(system, "get", &path, Value::Null).await;
+    asking.ask(system, "get", &format!("{path}/around"), Value::Null).await;
+    asking.ask(system, "post", &format!("{path}/recall"), json!({})).await;
+    asking.ask(system, "get", "/admin/statistics", Value::Null).await;
+    asking.ask(system, "get", "/admin/audit?limit=3", Value::Null).await;
+    asking.ask(system, "get", "/admin/audit/verify", Value::Null).await;
 }
 
 fn text(value: &Value) -> String {

@@ -58,7 +58,12 @@ impl Http {
         self.ask("PUT", path, token, Some(body)).await
     }
 
-    async fn ask(
+    pub async fn delete(&self, path: &str, token: &str) -> HttpResponse {
+        self.ask("DELETE", path, token, None).await
+    }
+
+    /// Any method, with or without a body.
+    pub async fn ask(
         &self,
         method: &str,
         path: &str,

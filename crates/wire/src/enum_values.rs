@@ -27,8 +27,11 @@ pub(crate) const SESSION_POLICIES: [(&str, SessionPolicy); 3] = [
     ("single", SessionPolicy::Single),
 ];
 
-pub(crate) const REGISTRATIONS: [(&str, RegistrationPolicy); 2] =
-    [("open", RegistrationPolicy::Open), ("closed", RegistrationPolicy::Closed)];
+pub(crate) const REGISTRATIONS: [(&str, RegistrationPolicy); 3] = [
+    ("open", RegistrationPolicy::Open),
+    ("invite", RegistrationPolicy::Invite),
+    ("closed", RegistrationPolicy::Closed),
+];
 
 /// Content types as fields and media types call them.
 pub(crate) const CONTENT_KINDS: [(&str, ContentKind); 6] = [

@@ -56,37 +56,6 @@ pub(super) fn bearer(headers: &HeaderMap) -> Option<&str> {
     scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
 }
 
-/// The operator, by the token of `/system/send`.
-pub(super) struct Operator;
-
-impl FromRequestParts<Arc<Gateway>> for Operator {
-    type Rejection = Response;
-
-    async fn from_request_parts(
-        parts: &mut Parts,
-        gateway: &Arc<Gateway>,
-    ) -> Result<Self, Response> {
-        let context = RequestContext::new(gateway, parts);
-        if is_operator(gateway.options.system_token.as_ref(), parts) {
-            return context.refuse_unknown_query(parts).map_or(Ok(Self), Err);
-        }
-        Err(context.refuse(Reason::Unauthorized))
-    }
-}
-
-/// Whether a request has this operator token.
-pub(super) fn is_operator(token: Option<&String>, parts: &Parts) -> bool {
-    match (token, bearer(&parts.headers)) {
-        (Some(token), Some(given)) => constant_time_eq(token.as_bytes(), given.as_bytes()),
-        _ => false,
-    }
-}
-
-/// Takes the same time wherever the two differ, so a token cannot be guessed byte by byte.
-fn constant_time_eq(a: &[u8], b: &[u8]) -> bool {
-    a.len() == b.len() && a.iter().zip(b).fold(0, |differs, (a, b)| differs | (a ^ b)) == 0
-}
-
 /// A JSON body.
 pub(super) struct Body<T>(pub(super) T);
 

@@ -4,13 +4,16 @@
 mod client_ip;
 mod cors;
 mod extract;
+mod lines;
 mod openapi;
 mod paging;
+mod path_id;
 mod pretty_json;
 mod request_head;
 mod request_id;
 mod response;
 mod routes;
+mod with_key;
 
 use std::sync::Arc;
 
@@ -46,6 +49,9 @@ fn all_paths() -> Paths {
         routes::members::paths,
         routes::joining::paths,
         routes::history::group_paths,
+        routes::devices::paths,
+        routes::privacy::paths,
+        routes::invites::paths,
         routes::admin::paths,
         routes::server::paths,
         socket_path,

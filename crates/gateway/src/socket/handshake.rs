@@ -186,7 +186,8 @@ impl SocketHandshake<'_> {
         let nickname = if nickname.is_empty() { user_id.clone() } else { nickname };
         let profile = Profile { nickname, avatar, ..Profile::default() };
         let user_id = Some(user_id).filter(|id| !id.is_empty());
-        let request = RegisterRequest { user_id, profile, password };
+        // This dialect has no field for an invite link.
+        let request = RegisterRequest { user_id, profile, password, invite: None };
         match auth::register(&self.gateway.chat, self.from, request).await {
             Ok(user) => {
                 let reply = self.dialect().registered(&user, echo);

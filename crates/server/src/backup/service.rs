@@ -11,7 +11,7 @@ use nexo_backup::{BackupError, Keep, Manifest, Repository, Transfer, create, his
 use nexo_chat::clock::Clock;
 use nexo_gateway::Backups;
 use nexo_store::Embedded;
-use nexo_wire::http::admin::BackupStatus;
+use nexo_wire::http::admin::backup::BackupStatus;
 use tokio::sync::Notify;
 
 use super::archiver::{self, ArchivePlan};

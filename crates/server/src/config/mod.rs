@@ -27,9 +27,9 @@ pub(crate) use self::sections::{LogSettings, TwoPhaseSettings};
 pub(crate) use self::value_check::SHARDS_MAX;
 
 use self::sections::{
-    AuthSettings, BackupSettings, ClusterSettings, EmbeddedSettings, GatewaySettings,
-    GroupSettings, LimitSettings, MessageSettings, MetricsSettings, MySqlSettings, ReceiptSettings,
-    ResendSettings, SessionSettings, SystemSettings,
+    AccountSettings, AuthSettings, BackupSettings, ClusterSettings, EmbeddedSettings,
+    GatewaySettings, GroupSettings, LimitSettings, MessageSettings, MetricsSettings, MySqlSettings,
+    ReceiptSettings, ResendSettings, SessionSettings, SystemSettings,
 };
 use self::type_check::remove_invalid;
 use crate::cli::ConfigArgs;
@@ -46,6 +46,7 @@ pub(crate) struct Config {
     pub(crate) store: String,
     pub(crate) redis: String,
     pub(crate) auth: AuthSettings,
+    pub(crate) accounts: AccountSettings,
     pub(crate) session: SessionSettings,
     pub(crate) limits: LimitSettings,
     pub(crate) gateway: GatewaySettings,

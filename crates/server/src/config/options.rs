@@ -42,9 +42,13 @@ impl Config {
             user_requests_burst: burst(limits.user_requests_burst, limits.user_requests_per_second),
             registration: match self.auth.registration.as_str() {
                 "closed" => RegistrationPolicy::Closed,
+                "invite" => RegistrationPolicy::Invite,
                 _ => RegistrationPolicy::Open,
             },
+            members_invite: self.auth.invites_by == "members",
             registrations_per_minute: limits.registrations_per_minute,
+            strangers_per_hour: self.accounts.strangers_per_hour,
+            tell_blocked: self.accounts.tell_blocked,
             groups: self.group_rules(),
         }
     }
@@ -67,8 +71,7 @@ impl Config {
         }
     }
 
-    /// The gateway's options, without the tokens, which may be generated, and with so many connections as there
-    /// are file descriptors for.
+    /// The gateway's options, with so many connections as there are file descriptors for.
     pub(crate) fn gateway_options(&self, connections_max: usize) -> nexo_gateway::Options {
         let (limits, gateway) = (&self.limits, &self.gateway);
         nexo_gateway::Options {
@@ -97,8 +100,6 @@ impl Config {
             trusted_proxies: self.trusted_proxies(),
             token_in_query: gateway.token_in_query,
             write_timeout: Duration::from_millis(gateway.write_timeout_ms),
-            metrics_token: None,
-            system_token: None,
             drain: Duration::from_millis(gateway.drain_ms),
             version: VERSION.to_owned(),
         }

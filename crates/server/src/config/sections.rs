@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 #[serde(deny_unknown_fields)]
 pub(crate) struct AuthSettings {
     pub(crate) registration: String,
+    pub(crate) invites_by: String,
     pub(crate) jwt_secret: String,
     pub(crate) access_token_seconds: u64,
     pub(crate) refresh_token_seconds: u64,
@@ -14,6 +15,14 @@ pub(crate) struct AuthSettings {
     pub(crate) argon2_memory_kib: u32,
     pub(crate) argon2_passes: u32,
     pub(crate) password_jobs_max: usize,
+}
+
+/// What users may do to each other.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct AccountSettings {
+    pub(crate) tell_blocked: bool,
+    pub(crate) strangers_per_hour: u32,
 }
 
 /// Devices and sockets per user.

@@ -67,12 +67,12 @@ impl Config {
             "session.policy is `multi`, `per_platform` or `single`",
         );
         problems.require(
-            self.auth.registration != "invite",
-            "auth.registration = \"invite\" does not exist yet: choose `open` or `closed`",
+            matches!(self.auth.registration.as_str(), "open" | "closed" | "invite"),
+            "auth.registration is `open`, `invite` or `closed`",
         );
         problems.require(
-            matches!(self.auth.registration.as_str(), "open" | "closed" | "invite"),
-            "auth.registration is `open` or `closed`",
+            matches!(self.auth.invites_by.as_str(), "operator" | "members"),
+            "auth.invites_by is `operator` or `members`",
         );
         problems.require(
             strategy(&self.groups.strategy).is_some(),

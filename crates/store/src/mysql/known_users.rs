@@ -1,19 +1,23 @@
 //! Users that are known to have an account, so that a send asks the database for none of them.
 //!
-//! Only a deletion makes such knowledge wrong. Whoever deletes an account calls
-//! [`KnownUsers::forget`] after the commit, on every node. A lookup that began before it may have read
-//! the account as it was, so what it found is not remembered.
+//! Only a deletion makes such knowledge wrong. The node that deletes an account calls
+//! [`KnownUsers::forget`] after the commit; a lookup that began before it may have read the account as
+//! it was, so what it found is not remembered. The other nodes ask again after [`KNOWN_FOR`]: until
+//! then they store messages to the deleted account, which nobody reads.
 
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 use nexo_chat::ids::UserId;
 
 use super::core::RecentCache;
 
 const KNOWN_USERS_MAX: usize = 400_000;
+/// How long an account is believed to exist.
+const KNOWN_FOR: Duration = Duration::from_secs(60);
 
 pub(crate) struct KnownUsers {
-    users: RecentCache<UserId, ()>,
+    users: RecentCache<UserId, Instant>,
     /// How often [`KnownUsers::forget`] was called.
     forgotten: AtomicU64,
 }
@@ -28,7 +32,7 @@ impl KnownUsers {
     }
 
     pub(crate) fn contains(&self, id: &UserId) -> bool {
-        self.users.get(id).is_some()
+        self.users.get(id).is_some_and(|since| since.elapsed() < KNOWN_FOR)
     }
 
     /// To be called before the database is asked.
@@ -38,7 +42,7 @@ impl KnownUsers {
 
     /// Remembers a user that the database has, unless any was forgotten since the lookup began.
     pub(crate) fn remember(&self, id: &UserId, start: LookupStart) {
-        self.users.insert(id.clone(), ());
+        self.users.insert(id.clone(), Instant::now());
         // Checked afterwards: whoever forgets counts first and removes then, so one of both removes it.
         if self.forgotten.load(Ordering::SeqCst) != start.0 {
             self.users.remove(id);

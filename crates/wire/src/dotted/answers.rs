@@ -14,10 +14,10 @@ use nexo_chat::query::QueryReply;
 use super::encode::{ResponseStatus, echoed_call, push, respond, success};
 use super::events::{message_push, recall_at, status};
 use super::payload::{
-    Conversation, CreateGroupResponse, DamagedSeqs, Empty, GroupInfo, GroupInfoResponse,
-    GroupsResponse, HeartbeatResponse, HistoryResponse, KickedPush, LoginResponse, Member,
-    MembersResponse, PullOfflineResponse, Refusal, RegisterResponse, SendResponse,
-    SyncConversationsResponse, ValidateTokenResponse,
+    BlockListResponse, Conversation, CreateGroupResponse, DamagedSeqs, Empty, GroupInfo,
+    GroupInfoResponse, GroupsResponse, HeartbeatResponse, HistoryResponse, KickedPush,
+    LoginResponse, Member, MembersResponse, PullOfflineResponse, Refusal, RegisterResponse,
+    SendResponse, SyncConversationsResponse, ValidateTokenResponse,
 };
 use super::{chat_type, content, int32, int64, role_number};
 use crate::codes;
@@ -119,6 +119,10 @@ fn query_response(reply: &QueryReply, echo: &Echo, binary: bool) -> Option<Frame
         QueryReply::Groups(groups) => {
             let groups = groups.iter().map(|group| group_info(group, None)).collect();
             success(echo, &GroupsResponse { groups }, binary)
+        }
+        QueryReply::Blocks(users) => {
+            let blocked_ids = users.iter().map(ToString::to_string).collect();
+            success(echo, &BlockListResponse { blocked_ids }, binary)
         }
         QueryReply::Done | QueryReply::SignedOut => success(echo, &Empty {}, binary),
         QueryReply::Newest(_) | QueryReply::State(_) => return None, // no command of this dialect asks for them

@@ -3,16 +3,16 @@
 use nexo_chat::Reason;
 use nexo_chat::command::{Command, NewMessage, Target};
 use nexo_chat::group::NewGroupRequest;
-use nexo_chat::ids::{ClientMsgId, GroupId, MessageId, Platform};
+use nexo_chat::ids::{ClientMsgId, GroupId, MessageId, Platform, UserId};
 use nexo_chat::membership::{GroupAction, GroupChange, GroupProfile};
 use nexo_chat::query::{ConversationRef, Query};
 
 use super::decode::{RequestPayload, shorten};
 use super::payload::{
-    ChatRequest, CreateGroupRequest, GroupRequest, HeartbeatRequest, HistoryRequest, InviteRequest,
-    LoginRequest, MarkReadRequest, MembersRequest, PullOfflineRequest, RecallRequest,
-    RegisterRequest, RemoveMemberRequest, SendRequest, SetMemberRoleRequest, TransferOwnerRequest,
-    UpdateGroupRequest, ValidateTokenRequest,
+    BlockRequest, ChatRequest, CreateGroupRequest, GroupRequest, HeartbeatRequest, HistoryRequest,
+    InviteRequest, LoginRequest, MarkReadRequest, MembersRequest, PullOfflineRequest,
+    RecallRequest, RegisterRequest, RemoveMemberRequest, SendRequest, SetMemberRoleRequest,
+    TransferOwnerRequest, UpdateGroupRequest, ValidateTokenRequest,
 };
 use super::{GROUP, PRIVATE, content, role_from_number};
 use crate::dialect::{Echo, Inbound, NewAccount};
@@ -65,6 +65,9 @@ pub(super) fn inbound(
             let ChatRequest { chat_id, chat_type } = payload.read()?;
             Query::DeleteConversation(conversation(&chat_id, chat_type)?)
         }
+        "friend.block" => Query::Block(block_target(payload)?),
+        "friend.unblock" => Query::Unblock(block_target(payload)?),
+        "friend.get_block_list" => Query::Blocks,
         "group.create" => create(payload.read()?)?,
         "group.get_info" => Query::Group(group(payload)?),
         "group.get_members" => members(&payload.read()?)?,
@@ -185,6 +188,11 @@ fn members(request: &MembersRequest) -> Result<Query, Reason> {
     let size = limit(request.page_size, 20, 100)?;
     let page = limit(request.page, 1, usize::MAX)?;
     Ok(Query::Members(group, (page - 1).saturating_mul(size), size))
+}
+
+fn block_target(payload: &RequestPayload<'_>) -> Result<UserId, Reason> {
+    let BlockRequest { target_id } = payload.read()?;
+    user_id(&target_id)
 }
 
 fn group(payload: &RequestPayload<'_>) -> Result<GroupId, Reason> {

@@ -22,6 +22,8 @@ pub struct RegisterBody {
     pub avatar: String,
     #[serde(default)]
     pub extra: String,
+    /// The code of an invite link, where accounts are made by invitation.
+    pub invite: Option<String>,
 }
 
 #[derive(Deserialize, ToSchema)]

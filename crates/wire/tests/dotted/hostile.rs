@@ -12,7 +12,7 @@ use crate::proto::{Field, messages};
 use crate::{binary, text};
 
 /// Every command and what it brings.
-const COMMANDS: [(&str, &str); 26] = [
+const COMMANDS: [(&str, &str); 28] = [
     ("auth.register", "RegisterRequest"),
     ("auth.login", "LoginRequest"),
     ("auth.validate_token", "ValidateTokenRequest"),
@@ -27,6 +27,8 @@ const COMMANDS: [(&str, &str); 26] = [
     ("chat.delete_conversation", "ChatRequest"),
     ("chat.hide_conversation", "ChatRequest"),
     ("chat.typing", "ChatRequest"),
+    ("friend.block", "BlockRequest"),
+    ("friend.unblock", "BlockRequest"),
     ("group.create", "CreateGroupRequest"),
     ("group.dismiss", "GroupRequest"),
     ("group.invite_members", "InviteRequest"),

@@ -166,6 +166,7 @@ fn every_message_is_what_its_struct_encodes() {
     check!(KickedPush UserUpdatedPush SendRequest SendResponse MessagePush RecallRequest MarkReadRequest);
     check!(PullOfflineRequest PullOfflineResponse HistoryRequest HistoryResponse DamagedSeqs);
     check!(SyncConversationsResponse Conversation ChatRequest NotifyPush RecallPush);
+    check!(BlockRequest BlockListResponse);
     check!(ReadReceiptPush TypingPush CreateGroupRequest CreateGroupResponse GroupRequest);
     check!(InviteRequest RemoveMemberRequest UpdateGroupRequest TransferOwnerRequest);
     check!(SetMemberRoleRequest GroupInfo GroupInfoResponse GroupsResponse MembersRequest);

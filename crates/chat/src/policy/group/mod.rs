@@ -162,7 +162,12 @@ struct GroupContext<'a> {
 }
 
 impl GroupContext<'_> {
+    /// The role of the actor. The system user, as whom operators act, has the owner's rights without being a
+    /// member; no client can act as it.
     fn role(&self) -> Result<Role, Reason> {
+        if self.by.is_system() {
+            return Ok(Role::Owner);
+        }
         MembershipStatus::new(self.facts.members.get(self.by), self.facts.was_member).member()?;
         Ok(self.group.role(self.by))
     }

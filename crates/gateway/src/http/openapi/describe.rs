@@ -13,9 +13,10 @@ use utoipa::openapi::schema::Schema;
 use utoipa::{IntoParams, ToSchema};
 
 use crate::gateway::Gateway;
-use crate::http::extract::{Authenticated, Body, BodyOrQuery, EmptyBody, Operator, Params};
+use crate::http::extract::{Authenticated, Body, BodyOrQuery, EmptyBody, Params};
 use crate::http::openapi::refusals::DAMAGED;
 use crate::http::response::{ApiListResponse, ApiResponse, RequestContext};
+use crate::http::with_key::{KeyScope, WithKey};
 
 /// An operation of the document.
 #[derive(Default)]
@@ -25,6 +26,8 @@ pub(in crate::http) struct Operation {
     pub(in crate::http) parameters: Vec<Value>,
     /// The schema of the body, and whether it is required.
     pub(in crate::http) body: Option<(Value, bool)>,
+    /// The schema of a body of lines.
+    pub(in crate::http) lines: Option<Value>,
     /// The security scheme.
     pub(in crate::http) security: Option<&'static str>,
     /// The schema name of the success envelope, and its fields beside those of every envelope.
@@ -97,10 +100,14 @@ pub(in crate::http) trait DescribeExtractor {
 impl DescribeExtractor for RequestContext {}
 impl DescribeExtractor for State<Arc<Gateway>> {}
 
-impl DescribeExtractor for Operator {
+impl<S: KeyScope> DescribeExtractor for WithKey<S> {
     fn describe(operation: &mut Operation) {
-        operation.security = Some("operator");
-        operation.reasons.push(Reason::Unauthorized);
+        operation.security = Some(S::SCHEME);
+        operation.reasons.extend([
+            Reason::Unauthorized,
+            Reason::ScopeMissing,
+            Reason::TooManyRequests,
+        ]);
     }
 }
 
@@ -195,6 +202,7 @@ describe_handlers!(A B);
 describe_handlers!(A B C);
 describe_handlers!(A B C D);
 describe_handlers!(A B C D E);
+describe_handlers!(A B C D E G);
 
 #[cfg(test)]
 mod tests {

@@ -41,6 +41,10 @@ impl Document {
             let content = json!({ "application/json": { "schema": schema } });
             operation["requestBody"] = json!({ "content": content, "required": required });
         }
+        if let Some(schema) = described.lines {
+            let content = json!({ "application/x-ndjson": { "schema": schema } });
+            operation["requestBody"] = json!({ "content": content, "required": true });
+        }
         if let Some(scheme) = described.security {
             operation["security"] = json!([{ scheme: [] }]);
         }
@@ -116,14 +120,20 @@ impl Document {
                         "type": "http", "scheme": "bearer", "bearerFormat": "JWT",
                         "description": "The `token` of `POST /auth/login`.",
                     },
-                    "operator": {
-                        "type": "http", "scheme": "bearer",
-                        "description": "A token in the data folder, for the operator alone.",
-                    },
+                    "admin_key": key("admin", "`system.token` of the data folder works too."),
+                    "backend_key": key("backend", "One with the scope `admin` works too."),
+                    "system_key": key("system", "`system.token` of the data folder works too."),
+                    "metrics_key": key("metrics", "`metrics.token` of the data folder works too."),
                 },
             },
         })
     }
+}
+
+/// The security scheme of a scope.
+fn key(scope: &str, also: &str) -> Value {
+    let description = format!("An API key (`nk_…`) with the scope `{scope}`. {also}");
+    json!({ "type": "http", "scheme": "bearer", "description": description })
 }
 
 /// A schema as the document shows it: optional fields of answers are never null, and requests are strict.

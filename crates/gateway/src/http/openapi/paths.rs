@@ -65,8 +65,8 @@ impl Paths {
         let any =
             [Reason::InvalidParam, Reason::Damaged, Reason::ServerBusy, Reason::InternalError];
         described.reasons.extend(any);
-        let query =
-            described.parameters.iter().filter_map(|it| it["name"].as_str().map(str::to_owned));
+        let in_query = described.parameters.iter().filter(|it| it["in"] == "query");
+        let query = in_query.filter_map(|it| it["name"].as_str().map(str::to_owned));
         let query =
             AllowedQuery { names: query.collect(), needs_token: described.security.is_some() };
         self.route(method, path, handler, &described.reasons, Some(query));

@@ -20,10 +20,10 @@ pub(in crate::http) fn paths(paths: &mut Paths) {
     paths.group("Accounts", "Making an account, signing in, and who people are.");
     paths! { paths:
         POST "/user/register" register, "Makes an account."
-            [RegistrationClosed BadUserId ReservedUserId UserExists BadNickname BadPassword BadProfile
+            [RegistrationClosed InviteInvalid BadUserId ReservedUserId UserExists BadNickname BadPassword BadProfile
              TooManyRequests]
         POST "/auth/login" login, "Signs in on a device and gives its tokens."
-            [LoginFailed TooManyRequests]
+            [LoginFailed AccountDisabled TooManyRequests]
         POST "/auth/refresh" refresh, "Gives new tokens for a refresh token, which is used up by this."
             [InvalidRefreshToken]
         POST "/auth/logout" logout, "Ends this sign-in, its sockets too." []
@@ -50,6 +50,7 @@ async fn register(
         user_id: body.user_id,
         profile: Profile { nickname: body.nickname, avatar: body.avatar, extra: body.extra },
         password: body.password,
+        invite: body.invite,
     };
     let created = auth::register(&gateway.chat, context.client_ip, request).await;
     context.respond(created.map(|user| UserInfo::from(&user)))

@@ -13,10 +13,11 @@ use nexo_wire::http::messages::{
 };
 
 use crate::gateway::Gateway;
-use crate::http::extract::{Authenticated, Body, GatewayState, Operator, Params};
+use crate::http::extract::{Authenticated, Body, GatewayState, Params};
 use crate::http::openapi::paths::{Paths, paths};
 use crate::http::paging::{page_cursor, page_size};
 use crate::http::response::{ApiResponse, RequestContext};
+use crate::http::with_key::{System, WithKey};
 
 /// Why a message may be refused, from a user or from the operator.
 const SENDING: [Reason; 16] = [
@@ -97,11 +98,12 @@ async fn send_message(
 async fn send_system(
     State(gateway): GatewayState,
     context: RequestContext,
-    _: Operator,
+    WithKey(operator, _): WithKey<System>,
     Body(body): Body<SendBody>,
 ) -> ApiResponse<MessageInfo> {
     let sent = async {
-        let saved = send::send_as_system(&gateway.chat, body.into_message(true)?).await?;
+        let saved =
+            send::send_as_system(&gateway.chat, &operator, body.into_message(true)?).await?;
         gateway.meters.acks_saved.increment(1);
         Ok::<_, Error>(MessageInfo::from(&*saved.message))
     };

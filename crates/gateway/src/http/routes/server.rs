@@ -6,16 +6,18 @@ use axum::http::request::Parts;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use nexo_chat::Reason;
+use nexo_chat::keys::Scope;
 use nexo_wire::enum_values;
 use nexo_wire::http::server_info::ServerInfo;
 use serde_json::{Value, json};
 
 use crate::gateway::Gateway;
-use crate::http::extract::{GatewayState, is_operator};
+use crate::http::extract::GatewayState;
 use crate::http::openapi::document::answer;
 use crate::http::openapi::paths::{Paths, paths};
 use crate::http::response::{ApiResponse, RequestContext};
 use crate::http::routes::web_client;
+use crate::http::with_key::operator;
 
 pub(in crate::http) fn paths(paths: &mut Paths) {
     paths.group("Server", "What it is, how it is, and what it counts.");
@@ -26,12 +28,12 @@ pub(in crate::http) fn paths(paths: &mut Paths) {
     paths.plain("/", web_client::page, "The web client.", &[], page);
     let schema = json!({ "type": "object", "required": ["status"], "properties": {
         "status": { "type": "string" },
-        "store": { "type": "string", "description": "What is wrong; only with the token of `/metrics`." },
-        "bus": { "type": "string", "description": "Why other nodes are not reached; only with that token." },
+        "store": { "type": "string", "description": "What is wrong; only with the key of `/metrics`." },
+        "bus": { "type": "string", "description": "Why other nodes are not reached; only with that key." },
         "damaged_places": { "type": "integer",
-            "description": "Places of the stored data that were found damaged; only with that token." },
+            "description": "Places of the stored data that were found damaged; only with that key." },
         "damaged": { "type": "array", "items": { "type": "string" },
-            "description": "The first of these places; only with that token." },
+            "description": "The first of these places; only with that key." },
     } });
     let alive = json!({ "responses": { "200": answer("It answers.", &schema) } });
     paths.plain("/healthz", healthz, "Whether the process answers.", &[], alive);
@@ -42,13 +44,13 @@ pub(in crate::http) fn paths(paths: &mut Paths) {
     paths.plain(
         "/readyz",
         readyz,
-        "Whether it takes requests; with the token of `/metrics` also why not.",
+        "Whether it takes requests; with the key of `/metrics` also why not.",
         &[],
         ready,
     );
     let mut counted = text_operation("text/plain", "The text format of Prometheus.");
-    counted["security"] = json!([{ "operator": [] }]);
-    let reasons = [Reason::Unauthorized];
+    counted["security"] = json!([{ "metrics_key": [] }]);
+    let reasons = [Reason::Unauthorized, Reason::ScopeMissing, Reason::TooManyRequests];
     paths.plain("/metrics", metrics, "What is counted and timed.", &reasons, counted);
 }
 
@@ -74,8 +76,8 @@ pub(in crate::http) async fn healthz() -> Response {
 }
 
 pub(in crate::http) async fn readyz(State(gateway): GatewayState, parts: Parts) -> Response {
-    let is_operator = is_operator(gateway.options.metrics_token.as_ref(), &parts);
-    readiness(&gateway, is_operator)
+    let key = operator(&gateway, &parts, Scope::Metrics).await;
+    readiness(&gateway, key.is_ok())
 }
 
 pub(in crate::http) async fn open_readyz(State(gateway): GatewayState) -> Response {
@@ -127,8 +129,8 @@ pub(in crate::http) async fn metrics(
     context: RequestContext,
     parts: Parts,
 ) -> Response {
-    if !is_operator(gateway.options.metrics_token.as_ref(), &parts) {
-        return context.refuse(Reason::Unauthorized);
+    if let Err(error) = operator(&gateway, &parts, Scope::Metrics).await {
+        return context.respond_error(&error);
     }
     open_metrics(State(gateway)).await
 }

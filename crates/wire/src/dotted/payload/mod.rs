@@ -3,6 +3,7 @@
 
 mod auth;
 mod chat;
+mod friend;
 mod group;
 
 pub use auth::{
@@ -14,6 +15,7 @@ pub use chat::{
     MessagePush, NotifyPush, PullOfflineRequest, PullOfflineResponse, ReadReceiptPush, RecallPush,
     RecallRequest, SendRequest, SendResponse, SyncConversationsResponse, TypingPush,
 };
+pub use friend::{BlockListResponse, BlockRequest};
 pub use group::{
     CreateGroupRequest, CreateGroupResponse, GroupInfo, GroupInfoResponse, GroupPush, GroupRequest,
     GroupsResponse, InviteRequest, JoinDecisionPush, JoinRequestPush, Member, MembersRequest,

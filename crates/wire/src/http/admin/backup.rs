@@ -1,4 +1,4 @@
-//! `/admin/…`: what the operator asks of a running server.
+//! `/admin/backup`: how backups of a running server are doing.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;

@@ -1,15 +1,15 @@
-//! What the operator asks of a running server. Every path here needs the operator's token.
+//! Backups of a running server.
 
 use axum::extract::State;
 use nexo_chat::{DetailedReason, Reason};
-use nexo_wire::http::admin::BackupStatus;
+use nexo_wire::http::admin::backup::BackupStatus;
 
-use crate::http::extract::{EmptyBody, GatewayState, Operator};
+use crate::http::extract::{EmptyBody, GatewayState};
 use crate::http::openapi::paths::{Paths, paths};
 use crate::http::response::{ApiResponse, RequestContext};
+use crate::http::with_key::{Admin, WithKey};
 
 pub(in crate::http) fn paths(paths: &mut Paths) {
-    paths.group("Administration", "For the operator alone.");
     paths! { paths:
         POST "/admin/backup" start_backup,
             "Begins a backup to the target of the settings, or joins the one being made." [Forbidden]
@@ -20,7 +20,7 @@ pub(in crate::http) fn paths(paths: &mut Paths) {
 async fn start_backup(
     State(gateway): GatewayState,
     context: RequestContext,
-    _: Operator,
+    _: WithKey<Admin>,
     _: EmptyBody,
 ) -> ApiResponse<BackupStatus> {
     let started = match gateway.backups() {
@@ -34,7 +34,7 @@ async fn start_backup(
 async fn backup_status(
     State(gateway): GatewayState,
     context: RequestContext,
-    _: Operator,
+    _: WithKey<Admin>,
 ) -> ApiResponse<BackupStatus> {
     context.respond(Ok(gateway.backups().map(|it| it.status()).unwrap_or_default()))
 }
