@@ -27,6 +27,15 @@ pub struct RegisterRequest {
     pub password: String,
 }
 
+/// Where somebody signs in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SignInDevice {
+    pub address: IpAddr,
+    pub platform: Platform,
+    /// The client's own name for it; may be empty.
+    pub name: String,
+}
+
 /// An access token with its refresh token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tokens {
@@ -87,7 +96,6 @@ pub async fn login(
     password: String,
     platform: Platform,
 ) -> Result<(Tokens, Arc<User>), Error> {
-    let now = chat.clock.now();
     let failed = |why, reason: Reason| {
         failed_logins::report(chat, AttemptKind::SignIn, from, user_id, why);
         Error::from(reason)
@@ -115,20 +123,34 @@ pub async fn login(
         return Err(failed(FailureReason::WrongPassword, Reason::LoginFailed));
     }
     attempt.succeed(chat.clock.ticks());
-    let (login, refresh) = new_login(chat, &user, platform);
+    let device = SignInDevice { address: from, platform, name: String::new() };
     // Fails if the password was changed after it was verified above.
-    let created = chat.store.create_login(login, user.session_version, now).await?;
-    let created = created.ok_or_else(|| failed(FailureReason::WrongPassword, Reason::LoginFailed));
-    let CreatedLogin { login, ended } = created?;
+    let tokens = open_login(chat, &user, &device).await?;
+    let tokens = tokens.ok_or_else(|| failed(FailureReason::WrongPassword, Reason::LoginFailed))?;
+    Ok((tokens, user))
+}
+
+/// Signs in somebody whose identity was checked: stores the login, ends those that the session policy excludes,
+/// and gives the tokens. `None` if all sign-ins of the user ended meanwhile, as by a new password.
+pub(crate) async fn open_login(
+    chat: &Chat,
+    user: &User,
+    device: &SignInDevice,
+) -> Result<Option<Tokens>, Error> {
+    let (login, refresh) = new_login(chat, user, device);
+    let now = login.created_at;
+    let Some(created) = chat.store.create_login(login, user.session_version, now).await? else {
+        return Ok(None);
+    };
+    let CreatedLogin { login, ended } = created;
     if !ended.is_empty() {
         publish_logins_ended(chat, &user.id, Logins::These(ended), Reason::SessionInvalid);
     }
     devices::end_excluded_logins(chat, &login).await?;
-    let tokens = issue_tokens(chat, &user, &login, refresh)?;
-    Ok((tokens, user))
+    issue_tokens(chat, user, &login, refresh).map(Some)
 }
 
-fn new_login(chat: &Chat, user: &User, platform: Platform) -> (Login, String) {
+fn new_login(chat: &Chat, user: &User, device: &SignInDevice) -> (Login, String) {
     let mut id = [0; 16];
     chat.rng.fill(&mut id);
     let now = chat.clock.now();
@@ -136,7 +158,7 @@ fn new_login(chat: &Chat, user: &User, platform: Platform) -> (Login, String) {
     let login = Login {
         id: LoginId(id),
         user: user.id.clone(),
-        platform,
+        platform: device.platform,
         created_at: now,
         expires_at: now.plus(chat.rules.refresh_ttl_ms),
         refresh_hash,

@@ -6,6 +6,7 @@ use std::net::IpAddr;
 use metrics::counter;
 
 use crate::chat::Chat;
+use crate::external_token::TokenRefusal;
 use crate::ids::UserId;
 
 #[derive(Clone, Copy, Debug)]
@@ -13,6 +14,10 @@ pub(crate) enum AttemptKind {
     SignIn,
     PasswordChange,
     PasswordReset,
+    /// With a token of the identity provider.
+    Token,
+    /// Through the browser, with the identity provider.
+    Oidc,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,6 +26,7 @@ pub(crate) enum FailureReason {
     WrongPassword,
     WrongCode,
     TooManyTries,
+    Token(TokenRefusal),
 }
 
 impl AttemptKind {
@@ -29,6 +35,8 @@ impl AttemptKind {
             Self::SignIn => "sign_in",
             Self::PasswordChange => "password_change",
             Self::PasswordReset => "password_reset",
+            Self::Token => "token",
+            Self::Oidc => "oidc",
         }
     }
 }
@@ -40,6 +48,7 @@ impl FailureReason {
             Self::WrongPassword => "wrong_password",
             Self::WrongCode => "wrong_code",
             Self::TooManyTries => "too_many_tries",
+            Self::Token(refusal) => refusal.label(),
         }
     }
 }

@@ -12,9 +12,9 @@
 //! - [`store`], [`bus`], [`two_phase`], [`clock`], [`passwords`]: the contracts the domain needs from others
 //! - [`policy`]: pure decisions
 //! - [`chat`]: routes each command to a feature: [`auth`], [`password_reset`], [`devices`], [`token`],
-//!   [`user_lookup`], [`profile`], [`presence`], [`group`], [`send`], [`word_filter`], [`read`],
+//!   [`external_token`], [`external_login`] and [`oidc`] (the app's own identity provider), [`user_lookup`], [`profile`], [`presence`], [`group`], [`send`], [`word_filter`], [`read`],
 //!   [`conversations`], [`recall`], [`query`], [`sync`]; [`throttle`], `delay_limit`: rate limits; `steady_time`: a
-//!   clock that does not go back
+//!   clock that does not go back; [`form_encoding`]: addresses and forms
 //! - [`cursor_audit`], `meters`: log lines and metrics of acknowledgements
 
 pub mod account;
@@ -29,7 +29,10 @@ pub mod cursor_audit;
 mod delay_limit;
 pub mod devices;
 pub mod event;
+pub mod external_login;
+pub mod external_token;
 mod failed_logins;
+pub mod form_encoding;
 pub mod group;
 pub mod group_action;
 pub mod ids;
@@ -39,6 +42,7 @@ pub mod membership;
 pub mod message;
 mod meters;
 pub mod model;
+pub mod oidc;
 pub mod password_reset;
 pub mod passwords;
 pub mod policy;

@@ -54,6 +54,10 @@ reasons! {
     /// Unknown user, or a wrong, used or expired reset code; clients cannot tell which.
     #[error("user id or reset code is wrong, or the code was used or has expired")]
     ResetFailed,
+    /// A token of the app's identity provider that is not accepted, or a sign-in through it that failed. Only the
+    /// server's log says why.
+    #[error("the identity provider's sign-in was not accepted")]
+    TokenRefused,
     #[error("you are not allowed to do this")]
     Forbidden,
     /// A browser page of another site.

@@ -14,9 +14,9 @@ use nexo_chat::Reason::{
     NotGroupMember, NotGroupOwner, NotImplemented, NotMessageSender, OriginNotAllowed,
     OwnerMustTransfer, ReauthUidMismatch, RegistrationClosed, ReservedUserId, ResetFailed,
     RevokeTimeout, ServerBusy, SessionInvalid, ShuttingDown, SlowConsumer, TargetIsSelf,
-    TargetNotMember, TokenExpired, TooManyAdmins, TooManyConnections, TooManyJoinRequests,
-    TooManyMentions, TooManyRequests, TooManyUsers, Unauthorized, UnknownAckType, UnknownMsgType,
-    UserExists, UserNotFound,
+    TargetNotMember, TokenExpired, TokenRefused, TooManyAdmins, TooManyConnections,
+    TooManyJoinRequests, TooManyMentions, TooManyRequests, TooManyUsers, Unauthorized,
+    UnknownAckType, UnknownMsgType, UserExists, UserNotFound,
 };
 
 /// The codes of one reason.
@@ -81,6 +81,7 @@ pub fn row(reason: Reason) -> CodeRow {
         LoginFailed => row("login_failed", 2005, 100, 401, Stays),
         ResetFailed => row("reset_failed", 2005, 100, 401, Stays),
         InvalidRefreshToken => row("invalid_refresh_token", 2001, 102, 401, Stays),
+        TokenRefused => row("token_refused", 2001, 102, 401, Stays),
         Forbidden => row("forbidden", 1004, 6, 403, Stays),
         OriginNotAllowed => row("origin_not_allowed", 1004, 6, 403, Ends(4404)),
         UserExists => row("user_exists", 2007, 105, 409, Stays),

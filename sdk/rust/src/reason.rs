@@ -71,6 +71,7 @@ reasons! {
     LoginFailed "login_failed" 401 Stays, false, "user id or password is wrong";
     InvalidRefreshToken "invalid_refresh_token" 401 Stays, false, "the refresh token is not valid, sign in again";
     ResetFailed "reset_failed" 401 Stays, false, "user id or reset code is wrong, or the code was used or has expired";
+    TokenRefused "token_refused" 401 Stays, false, "the identity provider's sign-in was not accepted";
     Forbidden "forbidden" 403 Stays, false, "you are not allowed to do this";
     OriginNotAllowed "origin_not_allowed" 403 Ends(4404), false, "this origin is not allowed";
     UserExists "user_exists" 409 Stays, false, "this user id is taken, or looks like one that is";

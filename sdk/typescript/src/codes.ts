@@ -25,6 +25,7 @@ export const codes = {
   login_failed: { numbered: 2005, dotted: 100, http: 401, close: "stays", retry: false, text: "user id or password is wrong" },
   invalid_refresh_token: { numbered: 2001, dotted: 102, http: 401, close: "stays", retry: false, text: "the refresh token is not valid, sign in again" },
   reset_failed: { numbered: 2005, dotted: 100, http: 401, close: "stays", retry: false, text: "user id or reset code is wrong, or the code was used or has expired" },
+  token_refused: { numbered: 2001, dotted: 102, http: 401, close: "stays", retry: false, text: "the identity provider's sign-in was not accepted" },
   forbidden: { numbered: 1004, dotted: 6, http: 403, close: "stays", retry: false, text: "you are not allowed to do this" },
   origin_not_allowed: { numbered: 1004, dotted: 6, http: 403, close: 4404, retry: false, text: "this origin is not allowed" },
   user_exists: { numbered: 2007, dotted: 105, http: 409, close: "stays", retry: false, text: "this user id is taken, or looks like one that is" },

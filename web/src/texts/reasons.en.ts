@@ -13,6 +13,7 @@ export const reasons: Record<Reason, string> = {
   login_failed: "Incorrect user ID or password.",
   reset_failed: "Incorrect user ID or code, or the code was used or has expired.",
   invalid_refresh_token: "Your sign-in has ended. Please sign in again.",
+  token_refused: "Your identity provider's sign-in was not accepted.",
   forbidden: "You are not allowed to do this.",
   origin_not_allowed: "The server does not accept this page. Ask its administrator.",
   user_exists: "This user ID is taken. Please choose another.",

@@ -13,6 +13,7 @@ export const reasons: Record<Reason, string> = {
   login_failed: "用户 ID 或密码不正确。",
   reset_failed: "用户 ID 或重置码不正确，或者重置码已使用或已过期。",
   invalid_refresh_token: "登录已失效，请重新登录。",
+  token_refused: "身份提供方的登录未被接受。",
   forbidden: "你没有权限这样做。",
   origin_not_allowed: "服务器不接受此页面，请联系管理员。",
   user_exists: "这个用户 ID 已被使用，请换一个。",

@@ -3,7 +3,7 @@
 use crate::ids::UserId;
 use crate::model::Profile;
 use crate::policy::name;
-use crate::reason::Reason;
+use crate::reason::{DetailedReason, Reason};
 
 /// Ids that cannot be registered: others could mistake them for the operator, for all users, or for no user.
 const RESERVED: [&str; 24] = [
@@ -52,6 +52,15 @@ pub const NICKNAME_CHARS_MAX: usize = 128;
 /// The nickname in the form to store.
 pub fn normalize_nickname(nickname: &str) -> Result<String, Reason> {
     name::normalize(nickname, NICKNAME_CHARS_MAX).ok_or(Reason::BadNickname)
+}
+
+/// The name of a device in the form to store; it may be empty.
+pub fn normalize_device_name(device: &str) -> Result<String, DetailedReason> {
+    if device.trim().is_empty() {
+        return Ok(String::new());
+    }
+    let name = name::normalize(device, NICKNAME_CHARS_MAX);
+    name.ok_or_else(|| DetailedReason::field("device_name"))
 }
 
 /// Checks the lengths, and that the nickname is visible.

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use nexo_backup::Target;
 
 use super::Config;
+use super::identity_check::identity_problems;
 use super::options::strategy;
 use super::reference_check::reference_problems;
 use crate::logs;
@@ -36,6 +37,7 @@ impl Config {
         let mut problems = problems.0;
         problems.extend(logs::level_problem(&self.log.level));
         problems.extend(reference_problems(self));
+        problems.extend(identity_problems(self));
         problems
     }
 

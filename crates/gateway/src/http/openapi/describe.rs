@@ -16,6 +16,7 @@ use crate::gateway::Gateway;
 use crate::http::extract::{Authenticated, Body, BodyOrQuery, EmptyBody, Operator, Params};
 use crate::http::openapi::refusals::DAMAGED;
 use crate::http::response::{ApiListResponse, ApiResponse, RequestContext};
+use crate::http::routes::oidc::SignInCookie;
 
 /// An operation of the document.
 #[derive(Default)]
@@ -96,6 +97,7 @@ pub(in crate::http) trait DescribeExtractor {
 
 impl DescribeExtractor for RequestContext {}
 impl DescribeExtractor for State<Arc<Gateway>> {}
+impl DescribeExtractor for SignInCookie {}
 
 impl DescribeExtractor for Operator {
     fn describe(operation: &mut Operation) {

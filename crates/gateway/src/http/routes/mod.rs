@@ -8,6 +8,7 @@ pub(super) mod history;
 pub(super) mod joining;
 pub(super) mod members;
 pub(super) mod messages;
+pub(super) mod oidc;
 pub(super) mod server;
 pub(super) mod socket;
 pub(super) mod sync;
