@@ -11,7 +11,7 @@ use crate::event::{Event, Logins};
 use crate::failed_logins::{self, AttemptKind, FailureReason};
 use crate::ids::{LoginId, Platform, UserId};
 use crate::model::{Caller, Login, Profile, User};
-use crate::policy::account;
+use crate::policy::{account, password};
 use crate::reason::{Error, Reason};
 use crate::rules::RegistrationPolicy;
 use crate::store::{CreatedLogin, RotateRequest, Rotation};
@@ -50,7 +50,7 @@ pub async fn register(chat: &Chat, from: IpAddr, request: RegisterRequest) -> Re
     if chat.rules.registration() == RegistrationPolicy::Closed {
         return Err(Reason::RegistrationClosed.into());
     }
-    account::check_password(&request.password)?;
+    password::check(&chat.rules.passwords, &request.password, request.user_id.as_deref())?;
     account::check_profile(&request.profile)?;
     let nickname = account::normalize_nickname(&request.profile.nickname)?;
     let requested_id = request.user_id.as_deref().map(UserId::parse).transpose()?;
@@ -108,7 +108,7 @@ pub async fn login(
     let hash = user.as_ref().map(|user| user.password_hash.clone());
     // Longer passwords cannot be registered, so do not hash them.
     let verified = match password.len() {
-        ..=512 => chat.passwords.verify(password, hash).await,
+        ..=password::BYTES_MAX => chat.passwords.verify(password, hash).await,
         _ => Ok(false),
     };
     let is_correct = match verified {
@@ -295,7 +295,7 @@ pub async fn change_password(
     old: String,
     new: String,
 ) -> Result<(), Error> {
-    account::check_password(&new)?;
+    password::check(&chat.rules.passwords, &new, Some(caller.user.as_str()))?;
     let failed = |why, reason: Reason| {
         failed_logins::report(chat, AttemptKind::PasswordChange, from, caller.user.as_str(), why);
         Error::from(reason)

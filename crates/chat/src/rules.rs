@@ -68,8 +68,24 @@ pub struct Rules {
     pub registration: RegistrationPolicy,
     /// Registrations from one address per minute; zero is none at all.
     pub registrations_per_minute: u32,
+    /// What a new password must be.
+    pub passwords: PasswordRules,
     /// Choices about groups.
     pub groups: GroupRules,
+}
+
+/// What a new password must be.
+#[derive(Clone, Copy, Debug)]
+pub struct PasswordRules {
+    pub min_chars: usize,
+    /// Whether those that everybody guesses first are refused.
+    pub refuse_common: bool,
+}
+
+impl Default for PasswordRules {
+    fn default() -> Self {
+        Self { min_chars: 8, refuse_common: true }
+    }
 }
 
 /// Limits and choices about groups.
@@ -164,6 +180,7 @@ impl Default for Rules {
             user_requests_burst: 100,
             registration: RegistrationPolicy::Open,
             registrations_per_minute: 600,
+            passwords: PasswordRules::default(),
             groups: GroupRules::default(),
         }
     }

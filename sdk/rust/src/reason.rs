@@ -79,7 +79,7 @@ reasons! {
     RegistrationClosed "registration_closed" 403 Stays, false, "this server does not accept new accounts";
     UserNotFound "user_not_found" 404 Stays, false, "no such user";
     BadUserId "bad_user_id" 400 Stays, false, "a user id is 1 to 64 of A-Z a-z 0-9 . -";
-    BadPassword "bad_password" 400 Stays, false, "a password has 8 to 128 characters";
+    BadPassword "bad_password" 400 Stays, false, "this password is too short, too long, or too easy to guess";
     BadNickname "bad_nickname" 400 Stays, false, "a nickname has 1 to 128 visible characters, no control or direction marks";
     BadProfile "bad_profile" 400 Stays, false, "a profile field is too long";
     TooManyRequests "too_many_requests" 429 Ends(4029), true, "too many requests, slow down";

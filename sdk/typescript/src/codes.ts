@@ -33,7 +33,7 @@ export const codes = {
   registration_closed: { numbered: 1004, dotted: 6, http: 403, close: "stays", retry: false, text: "this server does not accept new accounts" },
   user_not_found: { numbered: 2006, dotted: 103, http: 404, close: "stays", retry: false, text: "no such user" },
   bad_user_id: { numbered: 1001, dotted: 106, http: 400, close: "stays", retry: false, text: "a user id is 1 to 64 of A-Z a-z 0-9 . -" },
-  bad_password: { numbered: 1001, dotted: 107, http: 400, close: "stays", retry: false, text: "a password has 8 to 128 characters" },
+  bad_password: { numbered: 1001, dotted: 107, http: 400, close: "stays", retry: false, text: "this password is too short, too long, or too easy to guess" },
   bad_nickname: { numbered: 1001, dotted: 2, http: 400, close: "stays", retry: false, text: "a nickname has 1 to 128 visible characters, no control or direction marks" },
   bad_profile: { numbered: 1001, dotted: 2, http: 400, close: "stays", retry: false, text: "a profile field is too long" },
   too_many_requests: { numbered: 1006, dotted: 7, http: 429, close: 4029, retry: true, text: "too many requests, slow down" },

@@ -21,7 +21,7 @@ export const reasons: Record<Reason, string> = {
   registration_closed: "This server does not accept new accounts.",
   user_not_found: "There is no user with this ID.",
   bad_user_id: "A user ID has 1 to 64 letters, digits, dots or hyphens.",
-  bad_password: "A password has 8 to 128 characters.",
+  bad_password: "This password is too short, too long, or too easy to guess.",
   bad_nickname: "A name has 1 to 128 characters.",
   bad_profile: "That is too long for your profile.",
   too_many_requests: "That was a bit fast. Please wait a moment.",

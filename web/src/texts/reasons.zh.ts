@@ -21,7 +21,7 @@ export const reasons: Record<Reason, string> = {
   registration_closed: "此服务器不接受新账号。",
   user_not_found: "没有人使用这个用户 ID。",
   bad_user_id: "用户 ID 为 1 到 64 个字母、数字、点或连字符。",
-  bad_password: "密码为 8 到 128 个字符。",
+  bad_password: "密码太短、太长或太容易被猜到。",
   bad_nickname: "昵称为 1 到 128 个字符。",
   bad_profile: "个人资料内容过长。",
   too_many_requests: "操作太快了，请稍等片刻。",

@@ -14,6 +14,8 @@ pub(crate) struct AuthSettings {
     pub(crate) argon2_memory_kib: u32,
     pub(crate) argon2_passes: u32,
     pub(crate) password_jobs_max: usize,
+    pub(crate) password_min_chars: usize,
+    pub(crate) password_common: bool,
     pub(crate) token: TokenSettings,
     pub(crate) oidc: OidcSettings,
 }
