@@ -14,7 +14,7 @@
 //! - [`chat`]: routes each command to a feature: [`auth`], [`password_reset`], [`devices`], [`token`],
 //!   [`external_token`], [`external_login`] and [`oidc`] (the app's own identity provider), [`user_lookup`], [`profile`], [`presence`], [`group`], [`send`], [`word_filter`], [`read`],
 //!   [`conversations`], [`recall`], [`query`], [`sync`]; [`throttle`], `delay_limit`: rate limits; `steady_time`: a
-//!   clock that does not go back; [`form_encoding`]: addresses and forms
+//!   clock that does not go back; [`totp`]: codes of authenticator apps; [`form_encoding`]: addresses and forms
 //! - [`cursor_audit`], `meters`: log lines and metrics of acknowledgements
 
 pub mod account;
@@ -61,6 +61,7 @@ pub mod store;
 pub mod sync;
 pub mod throttle;
 pub mod token;
+pub mod totp;
 pub mod two_phase;
 pub mod user_lookup;
 pub mod word_filter;
