@@ -4,7 +4,7 @@ import { existsSync } from "node:fs";
 import { join, resolve } from "node:path";
 
 const ROOT = resolve(import.meta.dirname, "../..");
-const PASSWORD = "password-1";
+const PASSWORD = "test-password-1";
 
 function binary() {
   const built = ["target/release/nexo", "target/debug/nexo"].map((path) => join(ROOT, path));

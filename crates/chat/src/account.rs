@@ -14,7 +14,7 @@ pub struct User {
     pub created_at: Millis,
     /// When the profile last changed.
     pub updated_at: Millis,
-    /// A self-describing hash, see [`crate::passwords`].
+    /// A self-describing hash, see [`crate::passwords`]. Empty: the account has no password.
     pub password_hash: String,
     /// A password change raises it. Access tokens of an older version are invalid.
     pub session_version: u64,

@@ -12,7 +12,7 @@ use crate::event::{Event, Logins};
 use crate::failed_logins::{self, AttemptKind, FailureReason};
 use crate::ids::{LoginId, Platform, UserId};
 use crate::model::{AccountDetails, AccountStatus, Caller, Login, LoginDevice, Profile, User};
-use crate::policy::account;
+use crate::policy::{account, password};
 use crate::reason::{Error, Reason};
 use crate::rules::RegistrationPolicy;
 use crate::store::{CreatedLogin, RotateRequest, Rotation};
@@ -58,7 +58,7 @@ pub async fn register(chat: &Chat, from: IpAddr, request: RegisterRequest) -> Re
         return Err(Reason::RegistrationClosed.into());
     }
     let invite = request.invite.filter(|_| policy == RegistrationPolicy::Invite);
-    account::check_password(&request.password)?;
+    password::check(&chat.rules.passwords, &request.password, request.user_id.as_deref())?;
     account::check_profile(&request.profile)?;
     let nickname = account::normalize_nickname(&request.profile.nickname)?;
     let requested_id = request.user_id.as_deref().map(UserId::parse).transpose()?;
@@ -124,12 +124,10 @@ pub async fn login(
     let attempt = login_throttle::start_attempt(chat, &id, from).await;
     let attempt = attempt.map_err(|reason| failed(FailureReason::TooManyTries, reason))?;
     let user = user_lookup::find_account(&*chat.store, &id).await?;
-    // An account without a password has an empty hash, and takes as long as one that does not exist.
     let hash = user.as_ref().map(|user| user.password_hash.clone());
-    let hash = hash.filter(|hash| !hash.is_empty());
     // Longer passwords cannot be registered, so do not hash them.
     let verified = match password.len() {
-        ..=512 => chat.passwords.verify(password, hash).await,
+        ..=password::BYTES_MAX => chat.passwords.verify(password, hash).await,
         _ => Ok(false),
     };
     let is_correct = match verified {
@@ -332,7 +330,7 @@ pub async fn change_password(
     old: String,
     new: String,
 ) -> Result<(), Error> {
-    account::check_password(&new)?;
+    password::check(&chat.rules.passwords, &new, Some(caller.user.as_str()))?;
     let failed = |why, reason: Reason| {
         failed_logins::report(chat, AttemptKind::PasswordChange, from, caller.user.as_str(), why);
         Error::from(reason)
@@ -340,8 +338,7 @@ pub async fn change_password(
     let attempt = login_throttle::start_attempt(chat, &caller.user, from).await;
     let attempt = attempt.map_err(|reason| failed(FailureReason::TooManyTries, reason))?;
     let user = chat.store.user(&caller.user).await?.ok_or(Reason::SessionInvalid)?;
-    let hash = Some(user.password_hash.clone()).filter(|hash| !hash.is_empty());
-    match chat.passwords.verify(old, hash).await {
+    match chat.passwords.verify(old, Some(user.password_hash.clone())).await {
         Ok(true) => attempt.succeed(chat.clock.ticks()),
         Ok(false) => return Err(failed(FailureReason::WrongPassword, Reason::LoginFailed)),
         Err(error) => {

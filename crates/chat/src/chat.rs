@@ -6,11 +6,13 @@ use crate::bus::Bus;
 use crate::clock::{Clock, Rng};
 use crate::command::{Command, HandleOutcome, Reply};
 use crate::event::Event;
+use crate::external_token::TokenVerifier;
 use crate::ids::UserId;
 use crate::keys::Keys;
 use crate::login_throttle::LoginThrottle;
 use crate::meters::Meters;
 use crate::model::Caller;
+use crate::oidc::OidcSignIn;
 use crate::passwords::Passwords;
 use crate::reason::{Error, Reason};
 use crate::rules::Rules;
@@ -39,6 +41,10 @@ pub struct Chat {
     pub key: TokenKey,
     /// How API keys are checked.
     pub(crate) keys: Keys,
+    /// Accepts tokens of the app's identity provider, if it has one.
+    pub token_verifier: Option<Arc<TokenVerifier>>,
+    /// Lets people sign in through the browser with an `OpenID` Connect provider, if there is one.
+    pub oidc: Option<Arc<OidcSignIn>>,
     pub(crate) send_throttle: Throttle<UserId>,
     request_throttle: Throttle<UserId>,
     pub(crate) typing_throttle: Throttle<UserId>,
@@ -99,6 +105,8 @@ impl Chat {
             rules,
             key,
             keys: Keys::default(),
+            token_verifier: None,
+            oidc: None,
             send_throttle,
             request_throttle,
             typing_throttle,
@@ -127,6 +135,18 @@ impl Chat {
     #[must_use]
     pub fn with_two_phase(self, two_phase: Arc<dyn TwoPhase>) -> Self {
         Self { two_phase: Some(two_phase), ..self }
+    }
+
+    /// Lets people sign in with tokens of the app's identity provider.
+    #[must_use]
+    pub fn with_token_verifier(self, verifier: Arc<TokenVerifier>) -> Self {
+        Self { token_verifier: Some(verifier), ..self }
+    }
+
+    /// Lets people sign in through the browser.
+    #[must_use]
+    pub fn with_oidc(self, oidc: Arc<OidcSignIn>) -> Self {
+        Self { oidc: Some(oidc), ..self }
     }
 
     /// Counts an HTTP request against the caller's rate limit.

@@ -8,6 +8,7 @@ use metrics::counter;
 
 use crate::audit::{self, Act};
 use crate::chat::Chat;
+use crate::external_token::TokenRefusal;
 use crate::ids::UserId;
 
 #[derive(Clone, Copy, Debug)]
@@ -15,6 +16,10 @@ pub(crate) enum AttemptKind {
     SignIn,
     PasswordChange,
     PasswordReset,
+    /// With a token of the identity provider.
+    Token,
+    /// Through the browser, with the identity provider.
+    Oidc,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,6 +28,7 @@ pub(crate) enum FailureReason {
     WrongPassword,
     WrongCode,
     TooManyTries,
+    Token(TokenRefusal),
 }
 
 impl AttemptKind {
@@ -31,6 +37,8 @@ impl AttemptKind {
             Self::SignIn => "sign_in",
             Self::PasswordChange => "password_change",
             Self::PasswordReset => "password_reset",
+            Self::Token => "token",
+            Self::Oidc => "oidc",
         }
     }
 }
@@ -42,6 +50,7 @@ impl FailureReason {
             Self::WrongPassword => "wrong_password",
             Self::WrongCode => "wrong_code",
             Self::TooManyTries => "too_many_tries",
+            Self::Token(refusal) => refusal.label(),
         }
     }
 }

@@ -12,9 +12,9 @@
 //! - [`store`], [`bus`], [`two_phase`], [`clock`], [`passwords`]: the contracts the domain needs from others
 //! - [`policy`]: pure decisions
 //! - [`chat`]: routes each command to a feature: [`auth`], [`password_reset`], [`devices`], [`token`],
-//!   [`user_lookup`], [`profile`], [`presence`], [`group`], [`send`], [`word_filter`], [`read`],
+//!   [`external_token`], [`external_login`] and [`oidc`] (the app's own identity provider), [`user_lookup`], [`profile`], [`presence`], [`group`], [`send`], [`word_filter`], [`read`],
 //!   [`conversations`], [`recall`], [`query`], [`sync`]; [`throttle`], `delay_limit`: rate limits; `steady_time`: a
-//!   clock that does not go back
+//!   clock that does not go back; [`totp`]: codes of authenticator apps; [`form_encoding`]: addresses and forms
 //! - [`blocks`], [`consent`], `strangers`: whom a user does not want to hear from
 //! - [`invites`]: links that let people register; [`keys`]: API keys; [`admin`]: what operators and backends do with them; [`audit`]: the log of it;
 //!   `documents`: how such things are stored
@@ -37,7 +37,10 @@ mod delay_limit;
 pub mod devices;
 mod documents;
 pub mod event;
+pub mod external_login;
+pub mod external_token;
 mod failed_logins;
+pub mod form_encoding;
 pub mod group;
 pub mod group_action;
 pub mod ids;
@@ -49,6 +52,7 @@ pub mod membership;
 pub mod message;
 mod meters;
 pub mod model;
+pub mod oidc;
 pub mod password_reset;
 pub mod passwords;
 pub mod policy;
@@ -68,6 +72,7 @@ mod strangers;
 pub mod sync;
 pub mod throttle;
 pub mod token;
+pub mod totp;
 pub mod two_phase;
 pub mod user_lookup;
 pub mod word_filter;

@@ -57,6 +57,28 @@ pub(crate) struct Attempt<'a> {
     in_others: Option<(Counted, Counted)>,
 }
 
+/// An attempt that names no account before it is verified: only its address is counted.
+pub(crate) struct AddressAttempt<'a> {
+    throttle: &'a LoginThrottle,
+    from: IpAddr,
+    counted: Counted,
+}
+
+/// As [`start_attempt`], for a token: nobody can guess one, but checking many costs time.
+pub(crate) async fn start_address_attempt(
+    chat: &Chat,
+    from: IpAddr,
+) -> Result<AddressAttempt<'_>, Reason> {
+    let throttle = &chat.login_throttle;
+    let counted = throttle.addresses.start(from, chat.clock.ticks());
+    let counted = counted.ok_or(Reason::TooManyRequests)?;
+    let attempt = AddressAttempt { throttle, from, counted };
+    if counted.wait_ms() > 0 {
+        chat.clock.sleep(counted.wait_ms()).await;
+    }
+    Ok(attempt)
+}
+
 /// Counts an attempt and waits as long as it has to. Refused if too many wait already.
 pub(crate) async fn start_attempt<'a>(
     chat: &'a Chat,
@@ -149,6 +171,20 @@ impl Drop for Attempt<'_> {
             self.throttle.accounts.finish(&self.pair.0, in_account);
             self.throttle.addresses.finish(&self.pair.1, in_address);
         }
+    }
+}
+
+impl AddressAttempt<'_> {
+    /// Undoes the count: the token was right, or could not be checked.
+    pub(crate) fn refund(self) {
+        self.throttle.addresses.refund(&self.from, self.counted);
+    }
+}
+
+/// As for [`Attempt`].
+impl Drop for AddressAttempt<'_> {
+    fn drop(&mut self) {
+        self.throttle.addresses.finish(&self.from, self.counted);
     }
 }
 

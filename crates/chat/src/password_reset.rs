@@ -14,7 +14,7 @@ use crate::event::Logins;
 use crate::failed_logins::{self, AttemptKind, FailureReason};
 use crate::ids::{Millis, UserId};
 use crate::model::ResetCode;
-use crate::policy::account;
+use crate::policy::password;
 use crate::reason::{Error, Reason};
 use crate::store::Store;
 use crate::{login_throttle, user_lookup};
@@ -83,7 +83,7 @@ pub async fn reset_password(
     code: &str,
     new: String,
 ) -> Result<(), Error> {
-    account::check_password(&new)?;
+    password::check(&chat.rules.passwords, &new, Some(user_id))?;
     let failed = |why, reason: Reason| {
         failed_logins::report(chat, AttemptKind::PasswordReset, from, user_id, why);
         Error::from(reason)

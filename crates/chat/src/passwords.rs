@@ -9,6 +9,7 @@ pub trait Passwords: Send + Sync {
     fn hash(&self, password: String) -> Boxed<'_, Result<String, Error>>;
 
     /// Whether the password matches the hash. Without a hash it does the same work and returns `false`, so
-    /// that an unknown user takes as long as a wrong password.
+    /// that an unknown user takes as long as a wrong password. An empty hash is none: no password fits an account
+    /// whose owner signs in elsewhere.
     fn verify(&self, password: String, hash: Option<String>) -> Boxed<'_, Result<bool, Error>>;
 }

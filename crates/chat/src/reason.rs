@@ -57,6 +57,10 @@ reasons! {
     /// The operator disabled the account.
     #[error("this account is disabled, ask the operator of this server")]
     AccountDisabled,
+    /// A token of the app's identity provider that is not accepted, or a sign-in through it that failed. Only the
+    /// server's log says why.
+    #[error("the identity provider's sign-in was not accepted")]
+    TokenRefused,
     #[error("you are not allowed to do this")]
     Forbidden,
     /// The API key is valid, but not for this.
@@ -84,8 +88,8 @@ reasons! {
     /// Not 1–64 of the allowed characters.
     #[error("a user id is 1 to 64 of A-Z a-z 0-9 . -")]
     BadUserId,
-    /// The password is too short or too long.
-    #[error("a password has 8 to 128 characters")]
+    /// The password is too short, too long, or one that everybody guesses first. HTTP says which.
+    #[error("this password is too short, too long, or too easy to guess")]
     BadPassword,
     /// The nickname is blank, too long, or has control or direction characters.
     #[error("a nickname has 1 to 128 visible characters, no control or direction marks")]

@@ -76,8 +76,24 @@ pub struct Rules {
     pub strangers_per_hour: u32,
     /// Whether somebody who is blocked is told so when they send; otherwise their messages just do not arrive.
     pub tell_blocked: bool,
+    /// What a new password must be.
+    pub passwords: PasswordRules,
     /// Choices about groups.
     pub groups: GroupRules,
+}
+
+/// What a new password must be.
+#[derive(Clone, Copy, Debug)]
+pub struct PasswordRules {
+    pub min_chars: usize,
+    /// Whether those that everybody guesses first are refused.
+    pub refuse_common: bool,
+}
+
+impl Default for PasswordRules {
+    fn default() -> Self {
+        Self { min_chars: 8, refuse_common: true }
+    }
 }
 
 /// Limits and choices about groups.
@@ -175,6 +191,7 @@ impl Default for Rules {
             registrations_per_minute: 600,
             strangers_per_hour: 100,
             tell_blocked: false,
+            passwords: PasswordRules::default(),
             groups: GroupRules::default(),
         }
     }

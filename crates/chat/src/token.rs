@@ -17,6 +17,7 @@ pub struct TokenKey {
     decoding: DecodingKey,
     validation: Validation,
     refresh_key: [u8; 32],
+    browser_key: [u8; 32],
 }
 
 /// What a valid access token says.
@@ -55,6 +56,7 @@ impl TokenKey {
             decoding: DecodingKey::from_secret(secret),
             validation,
             refresh_key: blake3::derive_key("nexo next refresh token v1", secret),
+            browser_key: blake3::derive_key("nexo sign-in through the browser v1", secret),
         })
     }
 
@@ -63,6 +65,16 @@ impl TokenKey {
     pub fn next_refresh_token(&self, refresh: &str) -> String {
         let next = blake3::keyed_hash(&self.refresh_key, refresh.as_bytes());
         BASE64URL_NOPAD.encode(next.as_bytes())
+    }
+
+    /// A secret that belongs to a text and a purpose, the same on every node. For what a browser carries through a
+    /// sign-in: it cannot be computed without the server's secret.
+    pub(crate) fn browser_mac(&self, purpose: &'static str, text: &str) -> blake3::Hash {
+        let mut hasher = blake3::Hasher::new_keyed(&self.browser_key);
+        hasher.update(purpose.as_bytes());
+        hasher.update(&[0]); // in no purpose, so no two pairs hash alike
+        hasher.update(text.as_bytes());
+        hasher.finalize()
     }
 
     pub fn sign(&self, claims: &Claims, now: Millis) -> Result<String, Error> {

@@ -4,6 +4,7 @@
 //! - `serve`, `wiring`, `two_phase`: runs the server, and builds it from its settings;
 //! - `clock`, `descriptors`, `passwords`, `secrets`, `file_modes`, `logs`,
 //!   `panic_hook`: what the server needs from the system;
+//! - `identity`: the app's own identity provider;
 //! - `metric_table`, `process_metrics`: what `/metrics` shows;
 //! - `migrate`, `import`: copy data into an empty store (`store_location`, `copy`, `reset_codes_file`);
 //! - `doctor`: examines a data folder, repairs and salvages;
@@ -24,6 +25,7 @@ mod doctor;
 mod error_chain;
 mod file_modes;
 mod growth;
+mod identity;
 mod import;
 mod logs;
 mod metric_table;

@@ -93,6 +93,7 @@ impl Passwords for Argon2id {
     }
 
     fn verify(&self, password: String, hash: Option<String>) -> Boxed<'_, Result<bool, Error>> {
+        let hash = hash.filter(|hash| !hash.is_empty());
         let exists = hash.is_some();
         let hash = hash.unwrap_or_else(|| self.unknown_user_hash.clone());
         Box::pin(self.run_job(move |hasher, _| {
@@ -134,6 +135,9 @@ mod tests {
             ("correct horse", Some(hash.clone()), true),
             ("wrong", Some(hash), false),
             ("correct horse", None, false),
+            // An account without a password.
+            ("correct horse", Some(String::new()), false),
+            ("", Some(String::new()), false),
         ] {
             assert_eq!(passwords.verify(password.into(), hash).await.unwrap(), expect);
         }

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use metrics_exporter_prometheus::PrometheusHandle;
+use nexo_chat::rules::RegistrationPolicy;
 use nexo_gateway::listen::{self, Entrance};
 use nexo_gateway::{Gateway, sweep};
 use nexo_redis_link::NodeId;
@@ -35,6 +36,7 @@ pub(crate) fn serve(config: &Config) -> anyhow::Result<()> {
     rustix::process::umask(rustix::fs::Mode::RWXG | rustix::fs::Mode::RWXO);
     file_modes::warn_of_open_secret_files();
     warn_of_plain_text(config);
+    warn_of_identities(config);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(run(config, budget.connections))
 }
@@ -123,6 +125,26 @@ fn warn_of_plain_text(config: &Config) {
                 hosts = hosts.join(", "),
                 "redis is reached without TLS: write rediss:// for redis:// in its address"
             );
+        }
+    }
+}
+
+/// Warns where people could take the ids of others before their owners come, or forge who they are.
+fn warn_of_identities(config: &Config) {
+    let (token, oidc) = (&config.auth.token, &config.auth.oidc);
+    let is_open = config.rules().registration() == RegistrationPolicy::Open;
+    if is_open && (token.is_on() || oidc.is_on()) {
+        tracing::warn!(
+            "everybody can register, also with an id that the identity provider gave to somebody else: \
+             set auth.registration = \"closed\""
+        );
+    }
+    for address in [&token.jwks_url, &oidc.issuer] {
+        let url = reqwest::Url::parse(address).ok().filter(|url| url.scheme() == "http");
+        if let Some(host) = url.as_ref().and_then(reqwest::Url::host_str)
+            && !is_this_machine(host)
+        {
+            tracing::warn!(host, "the identity provider is reached without TLS: write https://");
         }
     }
 }

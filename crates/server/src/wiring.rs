@@ -23,6 +23,7 @@ use nexo_two_phase::Coordinator;
 use crate::backup::BackupService;
 use crate::clock::{SystemClock, SystemRng};
 use crate::config::Config;
+use crate::identity;
 use crate::metric_table;
 use crate::passwords::Argon2id;
 use crate::process_metrics::ProcessMetrics;
@@ -63,6 +64,7 @@ pub(crate) async fn build(config: &Config, connections_max: usize) -> anyhow::Re
         None => Arc::new(LocalBus::new()),
     };
     let chat = chat(config, Arc::clone(&store), bus)?.with_instance(node.to_string());
+    let chat = with_identity_provider(config, chat)?;
     let startup = TwoPhaseStartup::open(&config.two_phase, access, &chat).await?;
     let chat = match &startup {
         Some(startup) if config.two_phase.enabled => chat.with_two_phase(startup.contract()),
@@ -125,6 +127,19 @@ pub(crate) fn chat(
         Rules { word_filter: word_filter(&config.messages.words_file)?, ..config.rules() },
         key,
     ))
+}
+
+fn with_identity_provider(config: &Config, chat: Chat) -> anyhow::Result<Chat> {
+    let verifier = identity::token_verifier(&config.auth.token, Arc::clone(&chat.clock))?;
+    let chat = match verifier {
+        Some(verifier) => chat.with_token_verifier(Arc::new(verifier)),
+        None => chat,
+    };
+    let oidc = identity::oidc_sign_in(&config.auth.oidc, Arc::clone(&chat.clock))?;
+    Ok(match oidc {
+        Some(oidc) => chat.with_oidc(Arc::new(oidc)),
+        None => chat,
+    })
 }
 
 pub(crate) async fn open_store(config: &Config) -> anyhow::Result<Arc<dyn Store>> {

@@ -272,11 +272,14 @@ async fn reset(server: &Server, id: &str, code: &str, password: &str) -> String 
 
 async fn code_lets_in(server: &Server, alice: &Person, code: &str) {
     let (mut socket, _) = server.connect(alice).await;
-    assert_eq!(reset(server, "nobody", code, "new password").await, "reset_failed");
-    assert_eq!(reset(server, "alice", "AAAA-AAAA-AAAA-AAAA", "new password").await, "reset_failed");
+    assert_eq!(reset(server, "nobody", code, "a new password").await, "reset_failed");
+    assert_eq!(
+        reset(server, "alice", "AAAA-AAAA-AAAA-AAAA", "a new password").await,
+        "reset_failed"
+    );
     assert_eq!(reset(server, "alice", code, "short").await, "bad_password");
     let typed = code.to_lowercase().replace('-', " ");
-    assert_eq!(reset(server, "Alice", &typed, "new password").await, "");
+    assert_eq!(reset(server, "Alice", &typed, "a new password").await, "");
     let (frames, end) = socket.expect_end().await;
     assert_eq!(end, Some(4401), "every sign-in ends: {frames:?}");
     assert_eq!(server.http.get("/user/info", &alice.token).await.status, 401);
@@ -285,7 +288,7 @@ async fn code_lets_in(server: &Server, alice: &Person, code: &str) {
         let body = json!({ "user_id": "alice", "password": password, "platform_id": 5 });
         server.http.post("/auth/login", "", body).await.status
     };
-    assert_eq!((login(PASSWORD).await, login("new password").await), (401, 200));
+    assert_eq!((login(PASSWORD).await, login("a new password").await), (401, 200));
 }
 
 #[tokio::test]
@@ -307,7 +310,7 @@ async fn who_forgot_their_password_gets_in_by_a_code_once() {
     server.start_again(|setup| setup);
     let code = |said: &str| said.lines().next().unwrap().to_owned();
     assert_eq!(code(&said).len(), 19, "80 bits in four groups: {said}");
-    assert_eq!(reset(&server, "alice", &code(&first), "new password").await, "reset_failed");
+    assert_eq!(reset(&server, "alice", &code(&first), "a new password").await, "reset_failed");
     code_lets_in(&server, &alice, &code(&said)).await;
 }
 
@@ -328,7 +331,7 @@ async fn guessing_codes_is_throttled_like_guessing_passwords() {
     let server = setup().start();
     server.person("alice").await;
     let codes: Vec<String> = (0..40).map(|n| format!("AAAA-{n}")).collect();
-    let guesses = codes.iter().map(|code| reset(&server, "alice", code, "new password"));
+    let guesses = codes.iter().map(|code| reset(&server, "alice", code, "a new password"));
     let reasons = futures_util::future::join_all(guesses).await;
     let count = |of: &str| reasons.iter().filter(|reason| *reason == of).count();
     let (failed, refused) = (count("reset_failed"), count("too_many_requests"));

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeSet;
 
+use nexo_sim::identity_provider::{CLIENT_ID, CLIENT_SECRET};
 use nexo_sim::process::Setup;
 use nexo_sim::schema::SchemaDocument;
-use nexo_sim::{Person, Server};
+use nexo_sim::{IdentityProvider, Person, Server};
 use serde_json::{Value, json};
 
 const METHODS: [&str; 3] = ["get", "post", "put"];
@@ -267,6 +268,45 @@ async fn with_a_code(document: &Value) -> BTreeSet<(String, String)> {
     asking.answered
 }
 
+/// Signs in with an identity provider, by a token and through a browser.
+async fn with_a_provider(document: &Value) -> BTreeSet<(String, String)> {
+    let provider = IdentityProvider::start().await;
+    let server = setup()
+        .nodes(0)
+        .with("NEXO_AUTH__TOKEN__JWKS_URL", &provider.jwks_url())
+        .with("NEXO_AUTH__TOKEN__ISSUER", &provider.issuer)
+        .with("NEXO_AUTH__TOKEN__AUDIENCE", "nexo")
+        .with("NEXO_AUTH__OIDC__ISSUER", &provider.issuer)
+        .with("NEXO_AUTH__OIDC__CLIENT_ID", CLIENT_ID)
+        .with("NEXO_AUTH__OIDC__CLIENT_SECRET", CLIENT_SECRET)
+        .with("NEXO_AUTH__OIDC__REDIRECT_URL", "http://x/auth/oidc/callback")
+        .start();
+    let mut asking = Asking { server: &server, document, answered: BTreeSet::new() };
+    asking.ask("", "get", "/server/info", Value::Null).await;
+    for token in ["nonsense", &provider.token("first", "erin", &json!({}))] {
+        asking.ask("", "post", "/auth/token", json!({ "token": token })).await;
+    }
+    asking.ask("", "post", "/auth/oidc/finish", json!({ "code": "a.b" })).await; // refused
+    let started = server.http.get("/auth/oidc/start", "").await;
+    let cookie = started.header("set-cookie").expect("a cookie");
+    let cookie = cookie.split(';').next().expect("its value");
+    let back = provider.sign_in(started.header("location").expect("a page"), "erin", &json!({}));
+    let ask = async |line: &str, body: &str| {
+        let (length, head) = (body.len(), "HTTP/1.1\r\nHost: x\r\nConnection: close\r\nCookie:");
+        let request = format!("{line} {head} {cookie}\r\nContent-Length: {length}\r\n\r\n{body}");
+        server.http.raw(request.as_bytes()).await
+    };
+    let back = back.strip_prefix("http://x").expect("this server");
+    let end = ask(&format!("GET {back}"), "").await;
+    let (_, code) = end.header("location").expect("a page").split_once("#oidc=").expect("a code");
+    let signed = ask("POST /auth/oidc/finish", &json!({ "code": code }).to_string()).await;
+    let form = json!({ "$ref": "#/components/schemas/SignedInAnswer" });
+    assert!(SchemaDocument(document).violations(&form, &signed.body).is_empty(), "{}", signed.text);
+    assert_eq!(signed.status, 200, "{}", signed.text);
+    asking.answered.insert(("post".to_owned(), "/auth/oidc/finish".to_owned()));
+    asking.answered
+}
+
 /// Backups are those of the embedded store.
 async fn with_backups(document: &Value) -> BTreeSet<(String, String)> {
     let folder = tempfile::tempdir().expect("a folder");
@@ -306,6 +346,7 @@ async fn every_answer_is_as_the_document_says() {
     let with_code = with_a_code(&document).await;
     asking.answered.extend(with_code);
     asking.answered.extend(with_backups(&document).await);
+    asking.answered.extend(with_a_provider(&document).await);
     for (method, path, operation) in operations(&document) {
         let key = (method.to_owned(), path.to_owned());
         assert!(
@@ -394,6 +435,9 @@ async fn accounts(asking: &mut Asking<'_>, alice: &Person) {
     let signed = asking.ask("", "post", "/auth/login", dora).await;
     let body = json!({ "refresh_token": signed["refresh_token"] });
     let signed = asking.ask("", "post", "/auth/refresh", body).await;
+    let body = json!({ "token": "a.b.c", "platform_id": 5 });
+    asking.ask("", "post", "/auth/token", body).await; // there is no provider
+    asking.ask("", "post", "/auth/oidc/finish", json!({ "code": "a.b" })).await;
     let body = json!({ "old_password": password, "new_password": "another password" });
     let token = text(&signed["token"]);
     asking.ask(&token, "post", "/user/change_password", body).await;

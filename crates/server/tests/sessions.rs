@@ -188,17 +188,18 @@ async fn a_password_change_ends_every_sign_in() {
     let (mut two, _) = server.connect(&other).await;
     let change = |old: &str, new: &str| json!({ "old_password": old, "new_password": new });
     let path = "/user/change_password";
-    let wrong = server.http.post(path, &alice.token, change("not it at all", "new password")).await;
+    let wrong =
+        server.http.post(path, &alice.token, change("not it at all", "a new password")).await;
     assert_eq!((wrong.status, wrong.reason()), (401, "login_failed"));
     let weak = server.http.post(path, &alice.token, change(PASSWORD, "short")).await;
     assert_eq!((weak.status, weak.reason()), (400, "bad_password"));
     one.expect_silence().await;
-    server.http.post(path, &alice.token, change(PASSWORD, "new password")).await.data();
+    server.http.post(path, &alice.token, change(PASSWORD, "a new password")).await.data();
     expect_error(&mut one, "session_invalid", 4401).await;
     expect_error(&mut two, "session_invalid", 4401).await;
     let login = |password: &str| json!({ "user_id": "alice", "password": password });
     assert_eq!(server.http.post("/auth/login", "", login(PASSWORD)).await.status, 401);
-    server.http.post("/auth/login", "", login("new password")).await.data();
+    server.http.post("/auth/login", "", login("a new password")).await.data();
 }
 
 #[tokio::test]

@@ -6,6 +6,7 @@
 //! - [`proxy`]: a TCP proxy that cuts, stalls and delays connections; [`balancer`]: a load balancer
 //! - [`flood`]: connections that say nothing, more and more of them
 //! - [`backups`]: backups of a server, as an operator makes and restores them
+//! - [`identity_provider`]: one that publishes keys and signs people in; they can change, and it can go away
 //! - [`http`]: an HTTP client that can also send malformed requests
 //! - [`person`]: an account with its tokens
 //! - [`socket`]: a WebSocket client of the typed dialect
@@ -34,6 +35,7 @@ pub mod group;
 pub mod group_timeline;
 pub mod history;
 pub mod http;
+pub mod identity_provider;
 pub mod large_group;
 pub mod loop_disk;
 pub mod mariadb;
@@ -58,6 +60,7 @@ pub use group::TestGroup;
 pub use group_timeline::GroupTimeline;
 pub use history::History;
 pub use http::{Http, HttpResponse};
+pub use identity_provider::IdentityProvider;
 pub use large_group::LargeGroup;
 pub use loop_disk::LoopDisk;
 pub use mariadb::MariaDb;

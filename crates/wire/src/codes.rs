@@ -15,9 +15,9 @@ use nexo_chat::Reason::{
     NotMessageSender, OriginNotAllowed, OwnerMustTransfer, ReauthUidMismatch, ReceiverBlocked,
     RegistrationClosed, ReservedUserId, ResetFailed, RevokeTimeout, ScopeMissing, ServerBusy,
     SessionInvalid, ShuttingDown, SlowConsumer, TargetIsSelf, TargetNotMember, TokenExpired,
-    TooManyAdmins, TooManyConnections, TooManyJoinRequests, TooManyMentions, TooManyRequests,
-    TooManyStrangers, TooManyUsers, Unauthorized, UnknownAckType, UnknownMsgType, UserExists,
-    UserNotFound,
+    TokenRefused, TooManyAdmins, TooManyConnections, TooManyJoinRequests, TooManyMentions,
+    TooManyRequests, TooManyStrangers, TooManyUsers, Unauthorized, UnknownAckType, UnknownMsgType,
+    UserExists, UserNotFound,
 };
 
 /// The codes of one reason.
@@ -83,6 +83,7 @@ pub fn row(reason: Reason) -> CodeRow {
         ResetFailed => row("reset_failed", 2005, 100, 401, Stays),
         InvalidRefreshToken => row("invalid_refresh_token", 2001, 102, 401, Stays),
         AccountDisabled => row("account_disabled", 1004, 108, 403, Ends(4405)),
+        TokenRefused => row("token_refused", 2001, 102, 401, Stays),
         Forbidden => row("forbidden", 1004, 6, 403, Stays),
         ScopeMissing => row("scope_missing", 1007, 6, 403, Stays),
         OriginNotAllowed => row("origin_not_allowed", 1004, 6, 403, Ends(4404)),

@@ -71,6 +71,7 @@ reasons! {
     LoginFailed "login_failed" 401 Stays, false, "user id or password is wrong";
     InvalidRefreshToken "invalid_refresh_token" 401 Stays, false, "the refresh token is not valid, sign in again";
     ResetFailed "reset_failed" 401 Stays, false, "user id or reset code is wrong, or the code was used or has expired";
+    TokenRefused "token_refused" 401 Stays, false, "the identity provider's sign-in was not accepted";
     Forbidden "forbidden" 403 Stays, false, "you are not allowed to do this";
     OriginNotAllowed "origin_not_allowed" 403 Ends(4404), false, "this origin is not allowed";
     UserExists "user_exists" 409 Stays, false, "this user id is taken, or looks like one that is";
@@ -78,7 +79,7 @@ reasons! {
     RegistrationClosed "registration_closed" 403 Stays, false, "this server does not accept new accounts";
     UserNotFound "user_not_found" 404 Stays, false, "no such user";
     BadUserId "bad_user_id" 400 Stays, false, "a user id is 1 to 64 of A-Z a-z 0-9 . -";
-    BadPassword "bad_password" 400 Stays, false, "a password has 8 to 128 characters";
+    BadPassword "bad_password" 400 Stays, false, "this password is too short, too long, or too easy to guess";
     BadNickname "bad_nickname" 400 Stays, false, "a nickname has 1 to 128 visible characters, no control or direction marks";
     BadProfile "bad_profile" 400 Stays, false, "a profile field is too long";
     TooManyRequests "too_many_requests" 429 Ends(4029), true, "too many requests, slow down";

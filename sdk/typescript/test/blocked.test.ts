@@ -27,7 +27,7 @@ test("a blocked conversation brings nothing new until it is unblocked, then ever
   await bob.saved(bob.send({ to: "alice" }, "before"));
   await until(() => bodies(alice).length === 1, "it is here");
   const tablet = server.client();
-  await tablet.login("alice", "password-1");
+  await tablet.login("alice", "test-password-1");
   await until(() => bodies(tablet).length === 1, "there, too");
   await alice.receive({ to: "bob" }, "blocked");
   await until(() => tablet.conversation({ to: "bob" })?.receive === "blocked", "the tablet knows");
@@ -60,7 +60,7 @@ test("somebody who has not written is blocked on every device, before the first 
   await expect(carol.receive({ to: "nobody" }, "blocked")).rejects.toMatchObject({ reason: "conversation_not_found" });
   // A device that signs in later knows it before it hears of him.
   const tablet = server.client();
-  await tablet.login("carol", "password-1");
+  await tablet.login("carol", "test-password-1");
   await until(() => tablet.conversation({ to: "dave" })?.receive === "blocked", "the tablet knows");
   for (const device of [carol, tablet]) expect(device.conversations()).toEqual([]);
 

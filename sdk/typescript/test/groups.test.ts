@@ -56,11 +56,11 @@ test("being added while away is told, whatever one may read there and whatever h
     told.length = 0;
     const client = server.client(given && { store: given });
     client.on("change", (change) => told.push(change));
-    await client.login("dave", "password-1");
+    await client.login("dave", "test-password-1");
     await client.ready();
     return client;
   };
-  await bob.register({ userId: "dave", nickname: "dave", password: "password-1" });
+  await bob.register({ userId: "dave", nickname: "dave", password: "test-password-1" });
   const joins = () => told.filter(({ userIds }) => userIds.includes("dave")).map((one) => `${one.kind} ${one.conversationId}`);
   const archive = async (): Promise<Group> => {
     const made = await alice.groups.create({ name: "Archive", history: "all" });
@@ -208,7 +208,7 @@ test("what has ended or was hidden is read by whoever had it, and has its name",
   await bob.hide({ groupId: left.groupId });
 
   const later = server.client({ platform: 2 });
-  await later.login("bob", "password-1");
+  await later.login("bob", "test-password-1");
   await later.ready();
   for (const { conversationId: id, name } of [over, left]) {
     expect(later.conversations().some((line) => line.id === id)).toBe(false);

@@ -39,8 +39,8 @@ async function main(me, other) {
   const heard = new Promise((hear) => client.on("message", (message) => message.isMine || hear(message.body)));
   const problem = await client.login(me, "wrong password").catch((error) => error);
   if (!(problem instanceof Refused) || problem.reason !== "user_not_found" && problem.reason !== "login_failed") throw problem;
-  await client.register({ userId: me, nickname: me, password: "password-1" });
-  await client.login(me, "password-1");
+  await client.register({ userId: me, nickname: me, password: "test-password-1" });
+  await client.login(me, "test-password-1");
   for (;;) {
     const found = await client.people.get(other).catch(() => undefined);
     if (found) break;

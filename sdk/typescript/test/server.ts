@@ -79,8 +79,8 @@ export class Server {
 
   async person(userId: string, options: Partial<ClientOptions> = {}): Promise<Client> {
     const client = this.client(options);
-    await client.register({ userId, nickname: userId, password: "password-1" });
-    await client.login(userId, "password-1");
+    await client.register({ userId, nickname: userId, password: "test-password-1" });
+    await client.login(userId, "test-password-1");
     await until(() => client.state.name === "online", `${userId} online`);
     return client;
   }

@@ -12,13 +12,13 @@ test("single: the older one is out and does not come back by itself", async () =
   server = await Server.start({ NEXO_SESSION__POLICY: "single" });
   const older = await server.person("alice");
   const newer = server.client({ platform: 1 });
-  await newer.login("alice", "password-1");
+  await newer.login("alice", "test-password-1");
   await until(() => older.state.name === "kicked", "kicked");
   await until(() => newer.state.name === "online", "online");
   await pause(1500);
   expect(older.state.name).toBe("kicked");
   expect(newer.state.name).toBe("online");
-  await older.login("alice", "password-1"); // the user signs in again
+  await older.login("alice", "test-password-1"); // the user signs in again
   await until(() => older.state.name === "online", "back");
   await until(() => newer.state.name === "kicked", "the other one is out");
 });
@@ -34,7 +34,7 @@ test("single: who asks for something while being put out is told the same", asyn
       while (older.state.name === "online") await older.people.me().catch(() => {});
     };
     const asking = [ask(), ask(), ask(), ask()];
-    await newer.login(`alice${round}`, "password-1");
+    await newer.login(`alice${round}`, "test-password-1");
     await Promise.all(asking);
     expect(older.state).toEqual({ name: "kicked" });
   }
@@ -45,7 +45,7 @@ test("single: a device that was away learns that its sign-in has ended", async (
   const older = await server.person("alice");
   older.disconnect();
   const newer = server.client();
-  await newer.login("alice", "password-1");
+  await newer.login("alice", "test-password-1");
   await until(() => newer.state.name === "online", "online");
   older.connect();
   await until(() => ["kicked", "signedOut"].includes(older.state.name), "out");
@@ -71,7 +71,7 @@ test("single: whoever was put out finds on going on that the sign-in has ended",
   const store = new MemoryStore();
   const older = await server.person("alice", { store });
   const newer = server.client();
-  await newer.login("alice", "password-1");
+  await newer.login("alice", "test-password-1");
   await until(() => older.state.name === "kicked", "kicked");
   expect(await older.resume()).toBe(true);
   await until(() => older.state.name === "signedOut", "refused");
@@ -83,11 +83,11 @@ test("per platform: one of each kind", async () => {
   server = await Server.start({ NEXO_SESSION__POLICY: "per_platform" });
   const web = await server.person("alice", { platform: 5 });
   const phone = server.client({ platform: 1 });
-  await phone.login("alice", "password-1");
+  await phone.login("alice", "test-password-1");
   await until(() => phone.state.name === "online", "the phone");
   expect(web.state.name).toBe("online");
   const newerWeb = server.client({ platform: 5 });
-  await newerWeb.login("alice", "password-1");
+  await newerWeb.login("alice", "test-password-1");
   await until(() => web.state.name === "kicked", "the older page is out");
   expect(phone.state.name).toBe("online");
 });
@@ -96,7 +96,7 @@ test("multi: all at once", async () => {
   server = await Server.start({ NEXO_SESSION__POLICY: "multi" });
   const one = await server.person("alice");
   const two = server.client();
-  await two.login("alice", "password-1");
+  await two.login("alice", "test-password-1");
   await until(() => two.state.name === "online", "both");
   await pause(300);
   expect(one.state.name).toBe("online");
@@ -127,15 +127,15 @@ test("signing out and a new password end it everywhere at once", async () => {
   server = await Server.start();
   const one = await server.person("alice");
   const two = server.client();
-  await two.login("alice", "password-1");
+  await two.login("alice", "test-password-1");
   await until(() => two.state.name === "online", "both");
   await one.logout();
   expect(one.state).toEqual({ name: "signedOut", reason: "logout" });
   expect(two.state.name).toBe("online");
-  await two.changePassword("password-1", "password-2");
+  await two.changePassword("test-password-1", "test-password-2");
   await until(() => two.state.name === "signedOut", "out");
-  await expect(one.login("alice", "password-1")).rejects.toThrow("wrong");
-  await one.login("alice", "password-2");
+  await expect(one.login("alice", "test-password-1")).rejects.toThrow("wrong");
+  await one.login("alice", "test-password-2");
   await until(() => one.state.name === "online", "in again");
 });
 

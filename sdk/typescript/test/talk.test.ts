@@ -43,7 +43,7 @@ test("a device that comes later sees how far a message has come", async () => {
   const state = (client: Client) => client.messages({ to: "dave" }).at(-1)?.state;
   await until(() => state(carol) === "delivered", "delivered");
   const tablet = server.client();
-  await tablet.login("carol", "password-1");
+  await tablet.login("carol", "test-password-1");
   await until(() => state(tablet) === "delivered", "the tablet knows");
   dave.markRead({ to: "carol" });
   await until(() => state(carol) === "read" && state(tablet) === "read", "read");
@@ -84,7 +84,7 @@ test("a recall takes the text away on both sides", async () => {
 test("another device of mine has the same, and hears what I read", async () => {
   await bob.saved(bob.send({ to: "alice" }, "to both of you"));
   const other = server.client();
-  await other.login("alice", "password-1");
+  await other.login("alice", "test-password-1");
   await until(() => other.state.name === "online", "online");
   await until(() => bodies(other, "bob").includes("to both of you"), "the last message");
   await until(() => other.conversation({ to: "bob" })?.unread === 1, "unread there");
@@ -149,7 +149,7 @@ test("what an app adds to a message is carried", async () => {
   await until(() => bodies(bob, "alice").at(-1) === "look", "bob sees it");
   expect(bob.messages({ to: "alice" }).at(-1)?.extra).toEqual(extra);
   const later = server.client();
-  await later.login("bob", "password-1");
+  await later.login("bob", "test-password-1");
   await until(() => later.conversation({ to: "alice" }) !== undefined, "the list");
   const older = await later.loadOlder({ to: "alice" });
   const seen = [...older, ...later.messages({ to: "alice" })];

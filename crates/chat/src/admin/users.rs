@@ -12,7 +12,7 @@ use crate::ids::{Millis, UserId};
 use crate::keys::{Operator, Scope};
 use crate::model::{AccountDetails, AccountStatus, Profile, ProfileChange, User};
 use crate::password_reset::{self, IssuedCode};
-use crate::policy::account;
+use crate::policy::{account, password};
 use crate::profile;
 use crate::read::Page;
 use crate::reason::{DetailedReason, Error, Reason};
@@ -145,7 +145,7 @@ pub(crate) async fn create(
     account::check_profile(&profile)?;
     let password_hash = match wanted.password {
         Some(password) => {
-            account::check_password(&password)?;
+            password::check(&chat.rules.passwords, &password, Some(id.as_str()))?;
             chat.passwords.hash(password).await?
         }
         None => String::new(), // no password matches it
@@ -187,7 +187,7 @@ async fn change(chat: &Chat, user: &User, wanted: UserUpsert) -> Result<Arc<User
     account::check_profile(&whole)?;
     let hash = match wanted.password {
         Some(password) => {
-            account::check_password(&password)?;
+            password::check(&chat.rules.passwords, &password, Some(user.id.as_str()))?;
             Some(chat.passwords.hash(password).await?)
         }
         None => None,

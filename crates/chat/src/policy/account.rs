@@ -3,7 +3,7 @@
 use crate::ids::UserId;
 use crate::model::Profile;
 use crate::policy::name;
-use crate::reason::Reason;
+use crate::reason::{DetailedReason, Reason};
 
 /// Ids that cannot be registered: others could mistake them for the operator, for all users, or for no user.
 const RESERVED: [&str; 24] = [
@@ -42,16 +42,20 @@ pub fn check_not_reserved(id: &UserId) -> Result<(), Reason> {
     if is_reserved { Err(Reason::ReservedUserId) } else { Ok(()) }
 }
 
-pub fn check_password(password: &str) -> Result<(), Reason> {
-    let is_valid = (8..=128).contains(&password.chars().count()) && password.len() <= 512;
-    if is_valid { Ok(()) } else { Err(Reason::BadPassword) }
-}
-
 pub const NICKNAME_CHARS_MAX: usize = 128;
 
 /// The nickname in the form to store.
 pub fn normalize_nickname(nickname: &str) -> Result<String, Reason> {
     name::normalize(nickname, NICKNAME_CHARS_MAX).ok_or(Reason::BadNickname)
+}
+
+/// The name of a device in the form to store; it may be empty.
+pub fn normalize_device_name(device: &str) -> Result<String, DetailedReason> {
+    if device.trim().is_empty() {
+        return Ok(String::new());
+    }
+    let name = name::normalize(device, NICKNAME_CHARS_MAX);
+    name.ok_or_else(|| DetailedReason::field("device_name"))
 }
 
 /// Checks the lengths, and that the nickname is visible.
@@ -71,19 +75,6 @@ pub fn check_extra(extra: &str) -> Result<(), Reason> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn passwords_have_eight_to_128_characters() {
-        for (password, expect) in [
-            ("12345678".to_owned(), Ok(())),
-            ("密码密码密码密码".to_owned(), Ok(())),
-            ("x".repeat(128), Ok(())),
-            ("1234567".to_owned(), Err(Reason::BadPassword)),
-            ("x".repeat(129), Err(Reason::BadPassword)),
-        ] {
-            assert_eq!(check_password(&password), expect, "{password}");
-        }
-    }
 
     #[test]
     fn some_ids_are_nobodys() {

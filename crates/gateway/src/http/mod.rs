@@ -41,6 +41,7 @@ fn all_paths() -> Paths {
     let mut all = Paths::default();
     for paths in [
         routes::accounts::paths,
+        routes::oidc::paths,
         routes::messages::paths,
         routes::conversations::paths,
         routes::history::paths,

@@ -10,6 +10,8 @@ use super::type_check::type_name;
 const PREFIX: &str = "NEXO_";
 const SECRETS: &[&str] = &[
     "auth.jwt_secret",
+    "auth.oidc.client_secret",
+    "auth.token.secret",
     "backup.s3_secret_access_key",
     "metrics.token",
     "system.token",
@@ -136,6 +138,9 @@ mod tests {
         assert_eq!(config.auth.jwt_secret, "from a file, long enough to be one");
         let config = overlaid(&[("NEXO_BACKUP__S3_SECRET_ACCESS_KEY_FILE", path)]).unwrap();
         assert!(!config.backup.s3_secret_access_key.is_empty());
+        let config = overlaid(&[("NEXO_AUTH__TOKEN__SECRET_FILE", path)]).unwrap();
+        assert!(!config.auth.token.secret.is_empty());
+        assert_eq!(config.auth.token.user_claim, "sub", "the others of its section stay");
         assert!(overlaid(&[("NEXO_LISTEN_FILE", path)]).is_err(), "only secrets");
     }
 

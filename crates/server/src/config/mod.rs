@@ -6,11 +6,12 @@
 //! - `sections`: the sections of the file as structs;
 //! - `environment`: settings from `NEXO_…` variables;
 //! - `type_check`: unknown keys and values of the wrong type;
-//! - `value_check`, `reference_check`: values that are out of range, and addresses and files that
-//!   cannot be used;
+//! - `value_check`, `reference_check`, `identity_check`: values that are out of range, and addresses, files
+//!   and keys that cannot be used;
 //! - `options`: the settings as options of the crates that use them.
 
 pub(crate) mod environment;
+mod identity_check;
 mod options;
 mod reference_check;
 mod sections;
@@ -23,7 +24,7 @@ use anyhow::{Context, bail};
 use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
 
-pub(crate) use self::sections::{LogSettings, TwoPhaseSettings};
+pub(crate) use self::sections::{LogSettings, OidcSettings, TokenSettings, TwoPhaseSettings};
 pub(crate) use self::value_check::SHARDS_MAX;
 
 use self::sections::{
@@ -112,15 +113,20 @@ impl Config {
     /// The given settings, and the defaults of all others.
     pub(crate) fn from_table(given: Table, defaults: &Table) -> Result<Self, toml::de::Error> {
         let mut table = defaults.clone();
-        for (key, value) in given {
-            match (table.get_mut(&key), value) {
-                (Some(Value::Table(section)), Value::Table(given)) => section.extend(given),
-                (_, value) => {
-                    table.insert(key, value);
-                }
+        merge(&mut table, given);
+        table.try_into()
+    }
+}
+
+/// Overrides values by those that are given, in sections within sections too.
+fn merge(table: &mut Table, given: Table) {
+    for (key, value) in given {
+        match (table.get_mut(&key), value) {
+            (Some(Value::Table(section)), Value::Table(given)) => merge(section, given),
+            (_, value) => {
+                table.insert(key, value);
             }
         }
-        table.try_into()
     }
 }
 
@@ -151,10 +157,11 @@ mod tests {
 
     #[test]
     fn what_is_not_given_has_its_default() {
-        let given: Table = "data = 'x'\n[session]\npolicy = 'single'".parse().unwrap();
-        let config = Config::from_table(given, &defaults().unwrap()).unwrap();
+        let given = "data = 'x'\n[session]\npolicy = 'single'\n[auth.token]\nissuer = 'i'";
+        let config = Config::from_table(given.parse().unwrap(), &defaults().unwrap()).unwrap();
         let mut expected = Config { data: "x".into(), ..Config::default() };
         expected.session.policy = "single".into();
+        expected.auth.token.issuer = "i".into();
         assert_eq!(config, expected);
     }
 
@@ -172,10 +179,12 @@ mod tests {
         let table = page.split("| ends in | is in |").nth(1).unwrap().split("\n\n").next().unwrap();
         let rows = table.lines().filter_map(|row| row.split('|').nth(1));
         let ends: Vec<&str> = rows.flat_map(|cell| cell.split('`').skip(1).step_by(2)).collect();
-        for (section, value) in defaults().unwrap() {
-            for (name, _) in value.as_table().into_iter().flatten().filter(|it| it.1.is_integer()) {
+        let mut sections = vec![defaults().unwrap()];
+        while let Some(section) = sections.pop() {
+            for (name, value) in section {
                 let has_unit = ends.iter().any(|end| name.ends_with(end));
-                assert!(has_unit, "{section}.{name} has no unit in docs/operating.md");
+                assert!(has_unit || !value.is_integer(), "{name} has no unit in docs/operating.md");
+                sections.extend(value.as_table().cloned());
             }
         }
     }

@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use nexo_backup::{Keep, S3Options};
 use nexo_bus::RedisBusOptions;
-use nexo_chat::rules::{DeliveryStrategy, GroupRules, RegistrationPolicy, Rules, SessionPolicy};
+use nexo_chat::rules::{
+    DeliveryStrategy, GroupRules, PasswordRules, RegistrationPolicy, Rules, SessionPolicy,
+};
 use nexo_gateway::IpNetwork;
 use nexo_redis_link::{NodeId, RedisOptions};
 use nexo_store::MySqlOptions;
@@ -49,6 +51,10 @@ impl Config {
             registrations_per_minute: limits.registrations_per_minute,
             strangers_per_hour: self.accounts.strangers_per_hour,
             tell_blocked: self.accounts.tell_blocked,
+            passwords: PasswordRules {
+                min_chars: self.auth.password_min_chars,
+                refuse_common: self.auth.password_common,
+            },
             groups: self.group_rules(),
         }
     }

@@ -15,6 +15,43 @@ pub(crate) struct AuthSettings {
     pub(crate) argon2_memory_kib: u32,
     pub(crate) argon2_passes: u32,
     pub(crate) password_jobs_max: usize,
+    pub(crate) password_min_chars: usize,
+    pub(crate) password_common: bool,
+    pub(crate) token: TokenSettings,
+    pub(crate) oidc: OidcSettings,
+}
+
+/// Signing in to the web client with an `OpenID` Connect provider.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct OidcSettings {
+    pub(crate) issuer: String,
+    pub(crate) client_id: String,
+    pub(crate) client_secret: String,
+    pub(crate) redirect_url: String,
+    pub(crate) name: String,
+    pub(crate) scopes: Vec<String>,
+    pub(crate) user_claim: String,
+    pub(crate) name_claim: String,
+    pub(crate) create: bool,
+    pub(crate) leeway_seconds: u64,
+}
+
+/// Tokens of the app's own identity provider.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct TokenSettings {
+    pub(crate) algorithm: String,
+    pub(crate) secret: String,
+    pub(crate) public_key_file: String,
+    pub(crate) jwks_url: String,
+    pub(crate) jwks_refresh_seconds: u64,
+    pub(crate) issuer: String,
+    pub(crate) audience: String,
+    pub(crate) user_claim: String,
+    pub(crate) name_claim: String,
+    pub(crate) create: bool,
+    pub(crate) leeway_seconds: u64,
 }
 
 /// What users may do to each other.

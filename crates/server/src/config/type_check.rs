@@ -8,42 +8,28 @@ use super::Config;
 /// Removes unknown keys and values of the wrong type, and returns a problem for each. What is left
 /// can be deserialized.
 pub(crate) fn remove_invalid(given: &mut Table, defaults: &Table) -> Vec<String> {
-    let mut problems = Vec::new();
-    let mut invalid = Vec::new();
-    for (key, value) in &mut *given {
-        match (defaults.get(key), value) {
-            (None, _) => problems.push(not_a_setting(key)),
-            (Some(Value::Table(known)), Value::Table(section)) => {
-                problems.extend(remove_invalid_in(key, section, known, defaults));
-                continue;
-            }
-            (Some(Value::Table(_)), _) => {
-                problems.push(format!("{key} is a section: write [{key}]"));
-            }
-            (Some(default), value) => match problem(default, value, &[key], defaults) {
-                Some(problem) => problems.push(problem),
-                None => continue,
-            },
-        }
-        invalid.push(key.clone());
-    }
-    for key in invalid {
-        given.remove(&key);
-    }
-    problems
+    remove_invalid_in(&[], given, defaults, defaults)
 }
 
+/// The same for the section at `path`, whose defaults are `known`.
 fn remove_invalid_in(
-    name: &str,
+    path: &[&str],
     section: &mut Table,
     known: &Table,
     defaults: &Table,
 ) -> Vec<String> {
     let mut problems = Vec::new();
     section.retain(|key, value| {
-        let found = match known.get(key) {
-            None => Some(not_a_setting(&format!("{name}.{key}"))),
-            Some(default) => problem(default, value, &[name, key], defaults),
+        let path: Vec<&str> = path.iter().copied().chain([key]).collect();
+        let name = path.join(".");
+        let found = match (known.get(key), value) {
+            (None, _) => Some(not_a_setting(&name)),
+            (Some(Value::Table(known)), Value::Table(section)) => {
+                problems.extend(remove_invalid_in(&path, section, known, defaults));
+                None
+            }
+            (Some(Value::Table(_)), _) => Some(format!("{name} is a section: write [{name}]")),
+            (Some(default), value) => problem(default, value, &path, defaults),
         };
         let is_valid = found.is_none();
         problems.extend(found);
@@ -91,9 +77,10 @@ mod tests {
 
     #[test]
     fn every_mistake_is_named_and_the_rest_can_be_read() {
-        let text = "nonsense = 1\nlisten = 8080\nauth = 3\n[limits]\ntext_charts = 5\n\
+        let text = "nonsense = 1\nlisten = 8080\nsession = 3\n[limits]\ntext_charts = 5\n\
                     text_chars = 'many'\nuser_sends_per_second = -1\nframe_bytes = 4096\n\
-                    [gateway]\nallowed_origins = [1]\n[messages.more]\nx = 1";
+                    [gateway]\nallowed_origins = [1]\n[messages.more]\nx = 1\n\
+                    [auth.token]\nissuer = 1\nissuers = 'x'\naudience = 'a'";
         let mut table: Table = text.parse().unwrap();
         let defaults = defaults().unwrap();
         let mut problems = remove_invalid(&mut table, &defaults);
@@ -101,7 +88,8 @@ mod tests {
         assert_eq!(
             problems,
             [
-                "auth is a section: write [auth]",
+                "auth.token.issuer needs a text in quotes",
+                "auth.token.issuers is not a setting (`nexo config default` lists them all)",
                 "gateway.allowed_origins needs a list of texts in quotes",
                 "limits.text_chars needs a whole number",
                 "limits.text_charts is not a setting (`nexo config default` lists them all)",
@@ -109,8 +97,10 @@ mod tests {
                 "listen needs a text in quotes",
                 "messages.more is not a setting (`nexo config default` lists them all)",
                 "nonsense is not a setting (`nexo config default` lists them all)",
+                "session is a section: write [session]",
             ]
         );
-        assert_eq!(Config::from_table(table, &defaults).unwrap().limits.frame_bytes, 4096);
+        let config = Config::from_table(table, &defaults).unwrap();
+        assert_eq!((config.limits.frame_bytes, &*config.auth.token.audience), (4096, "a"));
     }
 }

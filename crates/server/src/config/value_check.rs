@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use nexo_backup::Target;
 
 use super::Config;
+use super::identity_check::identity_problems;
 use super::options::strategy;
 use super::reference_check::reference_problems;
 use crate::logs;
@@ -36,6 +37,7 @@ impl Config {
         let mut problems = problems.0;
         problems.extend(logs::level_problem(&self.log.level));
         problems.extend(reference_problems(self));
+        problems.extend(identity_problems(self));
         problems
     }
 
@@ -108,6 +110,10 @@ impl Config {
         }
         problems.require(self.limits.frame_bytes >= 1_024, "limits.frame_bytes is at least 1024");
         problems.require(self.auth.argon2_memory_kib >= 8, "auth.argon2_memory_kib is at least 8");
+        problems.require(
+            (8..=128).contains(&self.auth.password_min_chars),
+            "auth.password_min_chars is 8 to 128",
+        );
         problems.require((1..=10_000).contains(&self.resend.page), "resend.page is 1 to 10000");
         problems.require(
             (1..=4096).contains(&self.embedded.memtable_mib),

@@ -39,6 +39,48 @@ pub struct LoginBody {
 
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(example = json!({ "token": "eyJhbGciOiJFUzI1NiJ9.e30.c2ln", "platform_id": 1 }))]
+pub struct TokenBody {
+    /// A JWT of the identity provider that the operator has set.
+    #[schema(max_length = 8192)]
+    pub token: String,
+    /// As for signing in with a password.
+    #[serde(default)]
+    pub platform_id: i32,
+    /// What the device is called, for the list of devices.
+    #[serde(default)]
+    #[schema(max_length = 128)]
+    pub device_name: String,
+}
+
+#[derive(Deserialize)]
+pub struct OidcStartParams {
+    pub return_to: Option<String>,
+}
+
+/// What a provider adds to the address that it sends browsers back to. It may add more, which is not needed.
+#[derive(Deserialize)]
+pub struct OidcCallbackParams {
+    pub code: Option<String>,
+    pub state: Option<String>,
+}
+
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct OidcFinishBody {
+    /// What stood behind `#oidc=`. Works once, for a minute.
+    pub code: String,
+    /// As for signing in with a password.
+    #[serde(default)]
+    pub platform_id: i32,
+    /// What the device is called, for the list of devices.
+    #[serde(default)]
+    #[schema(max_length = 128)]
+    pub device_name: String,
+}
+
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub struct RefreshBody {
     /// What signing in or the last refresh gave; `refreshToken` is understood too.
     #[serde(alias = "refreshToken")]

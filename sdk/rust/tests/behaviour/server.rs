@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use nexo_sdk::{Client, Event, NewUser, Options, State, Timing};
 
-pub(crate) const PASSWORD: &str = "password-1";
+pub(crate) const PASSWORD: &str = "test-password-1";
 
 pub(crate) struct Server {
     pub(crate) url: String,

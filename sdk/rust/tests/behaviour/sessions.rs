@@ -74,11 +74,11 @@ async fn signing_out_and_a_new_password_end_it_everywhere_at_once() {
     assert!(!one.resume().await.unwrap());
     let refusal = one.send(Target::to("bob"), "?").await.unwrap_err();
     assert_eq!(refusal.reason(), Some(Reason::MissingToken));
-    two.change_password(PASSWORD, "password-2").await.unwrap();
+    two.change_password(PASSWORD, "test-password-2").await.unwrap();
     until("out", async || matches!(two.state(), State::SignedOut { reason: Some(_) })).await;
     let refusal = one.login("alice", PASSWORD).await.unwrap_err();
     assert_eq!(refusal.reason(), Some(Reason::LoginFailed));
-    one.login("alice", "password-2").await.unwrap();
+    one.login("alice", "test-password-2").await.unwrap();
     online(&one).await;
 }
 
@@ -90,10 +90,10 @@ async fn who_forgot_their_password_sets_a_new_one_with_a_code() {
     let code = server.reset_code("alice");
     server.restart();
     let nobody = server.client();
-    let refusal = nobody.reset_password("alice", "AAAA", "password-2").await.unwrap_err();
+    let refusal = nobody.reset_password("alice", "AAAA", "test-password-2").await.unwrap_err();
     assert_eq!(refusal.reason(), Some(Reason::ResetFailed));
-    nobody.reset_password("alice", &code, "password-2").await.unwrap();
-    nobody.login("alice", "password-2").await.unwrap();
+    nobody.reset_password("alice", &code, "test-password-2").await.unwrap();
+    nobody.login("alice", "test-password-2").await.unwrap();
     nobody.ready().await.unwrap();
     until("out", async || matches!(alice.state(), State::SignedOut { reason: Some(_) })).await;
 }

@@ -16,6 +16,7 @@ use crate::gateway::Gateway;
 use crate::http::extract::{Authenticated, Body, BodyOrQuery, EmptyBody, Params};
 use crate::http::openapi::refusals::DAMAGED;
 use crate::http::response::{ApiListResponse, ApiResponse, RequestContext};
+use crate::http::routes::oidc::SignInCookie;
 use crate::http::with_key::{KeyScope, WithKey};
 
 /// An operation of the document.
@@ -99,6 +100,7 @@ pub(in crate::http) trait DescribeExtractor {
 
 impl DescribeExtractor for RequestContext {}
 impl DescribeExtractor for State<Arc<Gateway>> {}
+impl DescribeExtractor for SignInCookie {}
 
 impl<S: KeyScope> DescribeExtractor for WithKey<S> {
     fn describe(operation: &mut Operation) {

@@ -1,13 +1,14 @@
 //! Accounts and sign-ins.
 
 use axum::extract::State;
-use nexo_chat::auth::{self, RegisterRequest};
+use nexo_chat::auth::{self, RegisterRequest, SignInDevice};
 use nexo_chat::ids::{Platform, UserId};
 use nexo_chat::model::{Profile, ProfileChange};
-use nexo_chat::{DetailedReason, Error, Reason, password_reset, presence, profile};
+use nexo_chat::policy::account;
+use nexo_chat::{DetailedReason, Error, Reason, external_login, password_reset, presence, profile};
 use nexo_wire::http::accounts::{
     ChangePasswordBody, LoginBody, OnlineStatus, OnlineStatusBody, ProfileBody, RefreshBody,
-    RegisterBody, ResetPasswordBody, SignedIn, UserInfo, UserInfoParams,
+    RegisterBody, ResetPasswordBody, SignedIn, TokenBody, UserInfo, UserInfoParams,
 };
 use nexo_wire::http::envelope::NoData;
 use nexo_wire::parse_ids::user_id;
@@ -24,6 +25,9 @@ pub(in crate::http) fn paths(paths: &mut Paths) {
              TooManyRequests]
         POST "/auth/login" login, "Signs in on a device and gives its tokens."
             [LoginFailed AccountDisabled TooManyRequests]
+        POST "/auth/token" login_with_token,
+            "Signs in with a token of the operator's own identity provider; `forbidden` if there is none."
+            [Forbidden TokenRefused AccountDisabled TooManyRequests]
         POST "/auth/refresh" refresh, "Gives new tokens for a refresh token, which is used up by this."
             [InvalidRefreshToken]
         POST "/auth/logout" logout, "Ends this sign-in, its sockets too." []
@@ -64,6 +68,21 @@ async fn login(
     let LoginBody { user_id, password, platform_id } = body;
     let platform = Platform(platform_id);
     let signed = auth::login(&gateway.chat, context.client_ip, &user_id, password, platform).await;
+    context.respond(signed.map(|(tokens, user)| SignedIn::new(tokens, &user)))
+}
+
+async fn login_with_token(
+    State(gateway): GatewayState,
+    context: RequestContext,
+    Body(body): Body<TokenBody>,
+) -> ApiResponse<SignedIn> {
+    let signed = async {
+        let name = account::normalize_device_name(&body.device_name)?;
+        let platform = Platform(body.platform_id);
+        let device = SignInDevice { address: context.client_ip, platform, name };
+        external_login::login_with_token(&gateway.chat, &body.token, &device).await
+    };
+    let signed = signed.await;
     context.respond(signed.map(|(tokens, user)| SignedIn::new(tokens, &user)))
 }
 

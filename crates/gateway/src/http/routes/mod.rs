@@ -10,6 +10,7 @@ pub(super) mod invites;
 pub(super) mod joining;
 pub(super) mod members;
 pub(super) mod messages;
+pub(super) mod oidc;
 pub(super) mod privacy;
 pub(super) mod server;
 pub(super) mod socket;

@@ -5,10 +5,10 @@ use axum::extract::State;
 use axum::http::request::Parts;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use nexo_chat::Reason;
 use nexo_chat::keys::Scope;
+use nexo_chat::{Chat, Reason};
 use nexo_wire::enum_values;
-use nexo_wire::http::server_info::ServerInfo;
+use nexo_wire::http::server_info::{OidcWay, ServerInfo, SignInWays};
 use serde_json::{Value, json};
 
 use crate::gateway::Gateway;
@@ -67,8 +67,17 @@ async fn info(State(gateway): GatewayState, context: RequestContext) -> ApiRespo
         dialects: ["typed", "numbered", "dotted"],
         session_policy: enum_values::session_policy(gateway.chat.rules.session_policy),
         registration: enum_values::registration(gateway.chat.rules.registration()),
+        sign_in: sign_in_ways(&gateway.chat),
         limits: gateway.limits.clone(),
     }))
+}
+
+fn sign_in_ways(chat: &Chat) -> SignInWays {
+    SignInWays {
+        password: true,
+        token: chat.token_verifier.is_some(),
+        oidc: chat.oidc.as_ref().map(|oidc| OidcWay { name: oidc.name.clone() }),
+    }
 }
 
 pub(in crate::http) async fn healthz() -> Response {
