@@ -20,7 +20,11 @@ test("a server that takes no new accounts says so", async () => {
 test("a disabled account is told so, on the open page and at sign-in, until it is enabled", async () => {
   const { server } = world;
   const dora = await world.person("dora", { nickname: "Dora" });
-  dora.allow(/status of 403/);
+  dora.allow(/status of 40[13]/);
+  const token = await server.token("dora");
+  const isConnected = async () =>
+    (await server.ask<Array<{ is_online: boolean }>>("GET", "/user/devices", undefined, token)).some((one) => one.is_online);
+  await expect.poll(isConnected).toBe(true); // the socket says why the sign-in ends
   await server.operate("/admin/users/dora/disable", { reason: "test" });
   const { page } = dora;
   await page.getByRole("heading", { name: "This account is disabled" }).waitFor();
@@ -40,6 +44,7 @@ test("a disabled account is told so, on the open page and at sign-in, until it i
   await server.operate("/admin/users/dora/enable");
   await page.getByRole("button", { name: "Sign in" }).click();
   await dora.online();
+  await dora.context.close(); // the server is restarted below
 });
 
 test("whoever forgot the password sets a new one with a code of the operator", async () => {
