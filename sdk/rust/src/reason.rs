@@ -71,10 +71,10 @@ reasons! {
     LoginFailed "login_failed" 401 Stays, false, "user id or password is wrong";
     InvalidRefreshToken "invalid_refresh_token" 401 Stays, false, "the refresh token is not valid, sign in again";
     ResetFailed "reset_failed" 401 Stays, false, "user id or reset code is wrong, or the code was used or has expired";
-    TokenRefused "token_refused" 401 Stays, false, "this token is not accepted here";
+    AccountDisabled "account_disabled" 403 Ends(4405), false, "this account is disabled, ask the operator of this server";
+    TokenRefused "token_refused" 401 Stays, false, "the identity provider's sign-in was not accepted";
     TotpRequired "totp_required" 401 Stays, false, "the code of your authenticator app is needed too";
     TotpWrong "totp_wrong" 401 Stays, false, "the code of your authenticator app is wrong";
-    AccountDisabled "account_disabled" 403 Ends(4405), false, "this account is disabled, ask the operator of this server";
     Forbidden "forbidden" 403 Stays, false, "you are not allowed to do this";
     ScopeMissing "scope_missing" 403 Stays, false, "this key does not have the scope for this";
     OriginNotAllowed "origin_not_allowed" 403 Ends(4404), false, "this origin is not allowed";
