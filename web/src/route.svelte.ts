@@ -6,11 +6,14 @@ export interface RouteState {
   /** The user whose profile is open beside the conversation. */
   person?: string;
   isSettings?: boolean;
+  /** The code of an invite link: the sign-up form is open with it. */
+  invite?: string;
 }
 
 export function parseHash(hash: string): RouteState {
   const [first, second, third, fourth] = hash.replace(/^#\/?/, "").split("/");
   if (first === "settings") return { isSettings: true };
+  if (first === "invite" && second) return { invite: decodeId(second) };
   if (first !== "c" || !second) return {};
   const conversation = decodeId(second);
   if (third === "u" && fourth) return { conversation, person: decodeId(fourth) };
@@ -19,6 +22,7 @@ export function parseHash(hash: string): RouteState {
 
 export function hashOf(place: RouteState): string {
   if (place.isSettings) return "#/settings";
+  if (place.invite !== undefined) return `#/invite/${encodeURIComponent(place.invite)}`;
   if (place.conversation === undefined) return "#/";
   const detail = place.person !== undefined ? `/u/${encodeURIComponent(place.person)}` : place.isInfo ? "/info" : "";
   return `#/c/${encodeURIComponent(place.conversation)}${detail}`;
@@ -49,6 +53,12 @@ class Route {
 
   go(place: RouteState): void {
     location.hash = hashOf(place);
+    this.current = place;
+  }
+
+  /** The same without a new entry in the history: Back does not return to what was open. */
+  replace(place: RouteState): void {
+    history.replaceState(null, "", hashOf(place));
     this.current = place;
   }
 }

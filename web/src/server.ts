@@ -1,10 +1,14 @@
-/** Whether registration is open. Servers that do not report it have it open. */
-export async function isRegistrationOpen(): Promise<boolean> {
+/** Who can create an account: everyone, people with an invitation, or no one. */
+export type Registration = "open" | "invite" | "closed";
+
+/** Who can create an account here. Servers that do not report it have registration open. */
+export async function loadRegistration(): Promise<Registration> {
   try {
     const response = await fetch("/server/info");
     const info = (await response.json()) as { data?: { registration?: string } };
-    return info.data?.registration !== "closed";
+    const policy = info.data?.registration;
+    return policy === "invite" || policy === "closed" ? policy : "open";
   } catch {
-    return true; // the server enforces it itself
+    return "open"; // the server enforces it itself
   }
 }

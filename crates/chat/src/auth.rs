@@ -17,7 +17,7 @@ use crate::reason::{Error, Reason};
 use crate::rules::RegistrationPolicy;
 use crate::store::{CreatedLogin, RotateRequest, Rotation};
 use crate::token::Claims;
-use crate::{invites, login_throttle, user_lookup};
+use crate::{invites, login_throttle, second_factor, user_lookup};
 
 /// A request to create an account.
 #[derive(Clone, Debug)]
@@ -107,14 +107,23 @@ fn generate_user_id(chat: &Chat) -> UserId {
     UserId::parse(&id).expect("base32 is within the alphabet of user ids")
 }
 
+/// What somebody signs in with.
+#[derive(Clone, PartialEq, Eq)]
+pub struct PasswordLogin {
+    pub user_id: String,
+    pub password: String,
+    /// The code of their authenticator app, if they use one, or a recovery code.
+    pub totp_code: Option<String>,
+}
+
 /// Signs in on a device. An unknown user and a wrong password give the same error after the same time.
 pub async fn login(
     chat: &Chat,
-    from: IpAddr,
-    user_id: &str,
-    password: String,
-    platform: Platform,
+    request: PasswordLogin,
+    device: &SignInDevice,
 ) -> Result<(Tokens, Arc<User>), Error> {
+    let PasswordLogin { user_id, password, totp_code } = request;
+    let (user_id, from) = (user_id.as_str(), device.address);
     let failed = |why, reason: Reason| {
         failed_logins::report(chat, AttemptKind::SignIn, from, user_id, why);
         Error::from(reason)
@@ -141,10 +150,18 @@ pub async fn login(
     if !is_correct {
         return Err(failed(FailureReason::WrongPassword, Reason::LoginFailed));
     }
-    attempt.succeed(chat.clock.ticks());
-    let device = SignInDevice { address: from, platform, name: String::new() };
+    match second_factor::use_code(chat, &user, totp_code.as_deref()).await {
+        Ok(()) => attempt.succeed(chat.clock.ticks()),
+        Err(error) if error.reason() == Reason::TotpWrong => {
+            return Err(failed(FailureReason::WrongCode, Reason::TotpWrong));
+        }
+        Err(error) => {
+            attempt.refund(); // no code was tried
+            return Err(error);
+        }
+    }
     // Fails if the password was changed after it was verified above.
-    let tokens = open_login(chat, &user, &device).await?;
+    let tokens = open_login(chat, &user, device).await?;
     let tokens = tokens.ok_or_else(|| failed(FailureReason::WrongPassword, Reason::LoginFailed))?;
     audit::record_now(chat, &Act::by_user(&user.id, "sign_in", Some(from))).await?;
     Ok((tokens, user))
@@ -262,10 +279,12 @@ pub async fn refresh(chat: &Chat, refresh: &str) -> Result<(Tokens, Arc<User>), 
 /// The caller of an access token, if the token and its sign-in are valid.
 pub async fn authenticate(chat: &Chat, token: &str) -> Result<Caller, Error> {
     let claims = chat.key.verify(token, chat.clock.now())?;
-    let login = active_login(chat, claims.login).await?;
+    let login = chat.store.login(claims.login).await?.ok_or(Reason::SessionInvalid)?;
     let user = chat.store.user(&claims.user).await?.ok_or(Reason::SessionInvalid)?;
-    let is_current = login.user == user.id && user.session_version == claims.session_version;
-    if !is_current || check_status(chat, &user).is_err() {
+    if check_status(chat, &user) == Err(Reason::AccountDisabled) {
+        return Err(Reason::AccountDisabled.into());
+    }
+    if login.user != user.id || user.session_version != claims.session_version || login.ended {
         return Err(Reason::SessionInvalid.into());
     }
     Ok(Caller {

@@ -14,7 +14,7 @@
 //! - [`chat`]: routes each command to a feature: [`auth`], [`password_reset`], [`devices`], [`token`],
 //!   [`external_token`], [`external_login`] and [`oidc`] (the app's own identity provider), [`user_lookup`], [`profile`], [`presence`], [`group`], [`send`], [`word_filter`], [`read`],
 //!   [`conversations`], [`recall`], [`query`], [`sync`]; [`throttle`], `delay_limit`: rate limits; `steady_time`: a
-//!   clock that does not go back; [`totp`]: codes of authenticator apps; [`form_encoding`]: addresses and forms
+//!   clock that does not go back; [`second_factor`]: a code after the password, [`totp`]: codes of authenticator apps; [`form_encoding`]: addresses and forms
 //! - [`blocks`], [`consent`], `strangers`: whom a user does not want to hear from
 //! - [`invites`]: links that let people register; [`keys`]: API keys; [`admin`]: what operators and backends do with them; [`audit`]: the log of it;
 //!   `documents`: how such things are stored
@@ -64,6 +64,7 @@ pub mod read;
 pub mod reason;
 pub mod recall;
 pub mod rules;
+pub mod second_factor;
 pub mod send;
 pub mod standing;
 mod steady_time;

@@ -61,6 +61,11 @@ reasons! {
     /// server's log says why.
     #[error("the identity provider's sign-in was not accepted")]
     TokenRefused,
+    /// The password was right, and the account has a second factor.
+    #[error("the code of your authenticator app is needed too")]
+    TotpRequired,
+    #[error("the code of your authenticator app is wrong")]
+    TotpWrong,
     #[error("you are not allowed to do this")]
     Forbidden,
     /// The API key is valid, but not for this.

@@ -65,6 +65,11 @@ pub fn check(secret: &[u8], code: &str, now: Millis, last_step: u64) -> Option<u
     found
 }
 
+/// The code that an app shows at a time; `None` if the secret cannot be a key.
+pub fn shown_at(secret: &[u8], now: Millis) -> Option<String> {
+    Some(format!("{:0DIGITS$}", code_at(secret, now.0 / STEP_MS, 10_u32.pow(6))?))
+}
+
 /// HOTP (RFC 4226) of a step.
 fn code_at(secret: &[u8], step: u64, modulus: u32) -> Option<u32> {
     let mut mac = Hmac::<Sha1>::new_from_slice(secret).ok()?;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use nexo_bus::LocalBus;
-use nexo_chat::auth::{self, RegisterRequest, Tokens};
+use nexo_chat::auth::{self, PasswordLogin, RegisterRequest, SignInDevice, Tokens};
 use nexo_chat::clock::{Clock, Rng};
 use nexo_chat::ids::{Millis, Platform};
 use nexo_chat::model::Profile;
@@ -97,7 +97,10 @@ async fn signed_in() -> (Chat, Arc<SetClock>, Tokens) {
         invite: None,
     };
     auth::register(&chat, HERE, request).await.unwrap();
-    let signed_in = auth::login(&chat, HERE, "alice", PASSWORD.into(), Platform(5)).await;
+    let device = SignInDevice { address: HERE, platform: Platform(5), name: String::new() };
+    let request =
+        PasswordLogin { user_id: "alice".into(), password: PASSWORD.into(), totp_code: None };
+    let signed_in = auth::login(&chat, request, &device).await;
     let (tokens, _) = signed_in.unwrap();
     (chat, clock, tokens)
 }

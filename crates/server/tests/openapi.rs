@@ -361,6 +361,7 @@ async fn privacy(asking: &mut Asking<'_>, alice: &Person, system: &str) {
     assert!(devices.as_array().is_some_and(|devices| !devices.is_empty()));
     asking.post(alice, "/user/devices/end", json!({ "others": true })).await;
     asking.post(alice, "/user/devices/end", json!({ "login_id": "x" })).await; // refused
+    second_factor(asking, alice).await;
     asking.post(alice, "/user/block", json!({ "user_id": "carol" })).await;
     asking.get(alice, "/user/blocks").await;
     asking.post(alice, "/user/unblock", json!({ "user_id": "carol" })).await;
@@ -374,6 +375,20 @@ async fn privacy(asking: &mut Asking<'_>, alice: &Person, system: &str) {
     asking.ask(system, "get", "/admin/invites", Value::Null).await;
     let path = format!("/admin/invites/{}", text(&made["invite_id"]));
     asking.ask(system, "delete", &path, Value::Null).await;
+}
+
+async fn second_factor(asking: &mut Asking<'_>, alice: &Person) {
+    let password = nexo_sim::person::PASSWORD;
+    let begun = asking.post(alice, "/user/totp/begin", json!({ "password": password })).await;
+    let secret =
+        data_encoding::BASE32_NOPAD.decode(text(&begun["secret"]).as_bytes()).expect("base32");
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("a time");
+    let now = nexo_chat::ids::Millis(u64::try_from(now.as_millis()).expect("a time"));
+    let code = nexo_chat::totp::shown_at(&secret, now).expect("a code");
+    asking.post(alice, "/user/totp/confirm", json!({ "code": "1" })).await; // refused
+    let codes = asking.post(alice, "/user/totp/confirm", json!({ "code": code })).await;
+    let body = json!({ "password": password, "code": codes["recovery_codes"][0] });
+    asking.post(alice, "/user/totp/remove", body).await;
 }
 
 async fn administration(asking: &mut Asking<'_>, alice: &Person, system: &str) {

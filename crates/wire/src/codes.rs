@@ -16,8 +16,8 @@ use nexo_chat::Reason::{
     RegistrationClosed, ReservedUserId, ResetFailed, RevokeTimeout, ScopeMissing, ServerBusy,
     SessionInvalid, ShuttingDown, SlowConsumer, TargetIsSelf, TargetNotMember, TokenExpired,
     TokenRefused, TooManyAdmins, TooManyConnections, TooManyJoinRequests, TooManyMentions,
-    TooManyRequests, TooManyStrangers, TooManyUsers, Unauthorized, UnknownAckType, UnknownMsgType,
-    UserExists, UserNotFound,
+    TooManyRequests, TooManyStrangers, TooManyUsers, TotpRequired, TotpWrong, Unauthorized,
+    UnknownAckType, UnknownMsgType, UserExists, UserNotFound,
 };
 
 /// The codes of one reason.
@@ -84,6 +84,8 @@ pub fn row(reason: Reason) -> CodeRow {
         InvalidRefreshToken => row("invalid_refresh_token", 2001, 102, 401, Stays),
         AccountDisabled => row("account_disabled", 1004, 108, 403, Ends(4405)),
         TokenRefused => row("token_refused", 2001, 102, 401, Stays),
+        TotpRequired => row("totp_required", 2005, 114, 401, Stays),
+        TotpWrong => row("totp_wrong", 2005, 114, 401, Stays),
         Forbidden => row("forbidden", 1004, 6, 403, Stays),
         ScopeMissing => row("scope_missing", 1007, 6, 403, Stays),
         OriginNotAllowed => row("origin_not_allowed", 1004, 6, 403, Ends(4404)),

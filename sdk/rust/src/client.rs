@@ -19,7 +19,7 @@ use crate::people::{NewUser, People, User};
 use crate::reason::Reason;
 use crate::storage::BestEffortStore;
 use crate::timing::ms;
-use crate::tokens::SignIn;
+use crate::tokens::{Grant, LoginTokens, SignIn};
 
 /// A signed-in connection to the server: one per user and device. Clones share it; dropping the
 /// last clone closes it.
@@ -101,6 +101,31 @@ impl Client {
         let platform = self.0.platform;
         let body = json!({ "user_id": user_id, "password": password, "platform_id": platform });
         let grant = self.0.http.fetch(&ApiRequest::post("/auth/login", body), None).await?;
+        self.enter(grant).await
+    }
+
+    /// Signs in with a token of the identity provider that the server trusts, and connects. The
+    /// name of the device is shown in the user's list of devices.
+    pub async fn login_with_token(
+        &self,
+        token: &str,
+        device_name: Option<&str>,
+    ) -> Result<(), Error> {
+        let mut body = json!({ "token": token, "platform_id": self.0.platform });
+        if let Some(name) = device_name {
+            body["device_name"] = json!(name);
+        }
+        let grant = self.0.http.fetch(&ApiRequest::post("/auth/token", body), None).await?;
+        self.enter(grant).await
+    }
+
+    /// Signs in with tokens that the app's backend obtained from the server, and connects.
+    pub async fn login_with_tokens(&self, tokens: LoginTokens) -> Result<(), Error> {
+        self.enter(tokens.into()).await
+    }
+
+    /// Takes over a new sign-in and connects.
+    async fn enter(&self, grant: Grant) -> Result<(), Error> {
         let sign_in = self.0.sign_in.clone();
         let enter = move |core: &mut Core| {
             sign_in.take(grant);

@@ -19,6 +19,13 @@ pub struct Refused {
     pub request_id: Option<String>,
 }
 
+impl Refused {
+    /// Whether the server refused the sign-in rather than what was asked for.
+    pub(crate) fn concerns_sign_in(&self) -> bool {
+        self.status == Some(401) || self.reason == Reason::AccountDisabled
+    }
+}
+
 /// The error of a call.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]

@@ -4,7 +4,8 @@
 //! receive are complete, in order, and emitted once. After a restart the client resumes.
 //!
 //! The modules, in the order of the data flow:
-//! - `client` and `messaging` are the API; they send `jobs` to the task that owns the state, `core`;
+//! - `client`, `messaging`, `devices` and `privacy` are the API; they send `jobs` to the task that
+//!   owns the state, `core`;
 //! - `tokens` refreshes the sign-in, `http` sends requests, `dial` opens connections;
 //! - `link` keeps the client connected, with one `socket` after the other;
 //! - `account_state` is the state of the signed-in user: `outbox` and `lane` send messages until they
@@ -24,6 +25,7 @@ mod conversation;
 mod conversation_summary;
 mod core;
 mod cursors;
+mod devices;
 mod dial;
 mod dispatcher;
 mod error;
@@ -46,6 +48,7 @@ mod outbox;
 mod outbox_entry;
 mod own_joins;
 mod people;
+mod privacy;
 mod pull;
 mod rate_limiter;
 mod reads;
@@ -61,6 +64,7 @@ mod unsequenced;
 
 pub use client::Client;
 pub use conversation_summary::ConversationSummary;
+pub use devices::{Device, Platform};
 pub use error::{Error, Refused};
 pub use events::{Event, Events, Receipt, State};
 pub use file::FileStore;
@@ -72,9 +76,11 @@ pub use http::Reply;
 pub use messaging::Reader;
 pub use options::Options;
 pub use people::{NewUser, People, Presence, Profile, User};
+pub use privacy::{Audience, Consent, ConsentChange};
 pub use reason::{Close, Reason};
 pub use storage::{MemoryStore, Store};
 pub use timing::Timing;
+pub use tokens::LoginTokens;
 pub use types::{
     Address, Change, ChangeKind, Content, Extra, Message, MessageState, MessageType, Receive,
     Target,

@@ -31,6 +31,8 @@ pub struct NewUser {
     pub avatar: Option<String>,
     /// A field of the app.
     pub extra: Option<String>,
+    /// The code of an invite link, where the server asks for one.
+    pub invite: Option<String>,
 }
 
 impl NewUser {

@@ -71,12 +71,17 @@ reasons! {
     LoginFailed "login_failed" 401 Stays, false, "user id or password is wrong";
     InvalidRefreshToken "invalid_refresh_token" 401 Stays, false, "the refresh token is not valid, sign in again";
     ResetFailed "reset_failed" 401 Stays, false, "user id or reset code is wrong, or the code was used or has expired";
+    AccountDisabled "account_disabled" 403 Ends(4405), false, "this account is disabled, ask the operator of this server";
     TokenRefused "token_refused" 401 Stays, false, "the identity provider's sign-in was not accepted";
+    TotpRequired "totp_required" 401 Stays, false, "the code of your authenticator app is needed too";
+    TotpWrong "totp_wrong" 401 Stays, false, "the code of your authenticator app is wrong";
     Forbidden "forbidden" 403 Stays, false, "you are not allowed to do this";
+    ScopeMissing "scope_missing" 403 Stays, false, "this key does not have the scope for this";
     OriginNotAllowed "origin_not_allowed" 403 Ends(4404), false, "this origin is not allowed";
     UserExists "user_exists" 409 Stays, false, "this user id is taken, or looks like one that is";
     ReservedUserId "reserved_user_id" 409 Stays, false, "this user id is reserved, choose another one";
     RegistrationClosed "registration_closed" 403 Stays, false, "this server does not accept new accounts";
+    InviteInvalid "invite_invalid" 403 Stays, false, "this invite link is not valid any more, ask for another one";
     UserNotFound "user_not_found" 404 Stays, false, "no such user";
     BadUserId "bad_user_id" 400 Stays, false, "a user id is 1 to 64 of A-Z a-z 0-9 . -";
     BadPassword "bad_password" 400 Stays, false, "this password is too short, too long, or too easy to guess";
@@ -100,6 +105,9 @@ reasons! {
     MissingBody "missing_body" 400 Stays, false, "the message is empty";
     BodyTooLong "body_too_long" 400 Stays, false, "the message is too long";
     CannotSendToSelf "cannot_send_to_self" 400 Stays, false, "you cannot send to yourself";
+    ReceiverBlocked "receiver_blocked" 403 Stays, false, "this person has blocked you";
+    NotAccepting "not_accepting" 403 Stays, false, "this person does not accept messages from you";
+    TooManyStrangers "too_many_strangers" 429 Stays, false, "you have begun many conversations, try again later";
     UnknownMsgType "unknown_msg_type" 400 Stays, false, "unknown message type";
     ClientMsgIdConflict "client_msg_id_conflict" 409 Stays, false, "you used this client message id for another message";
     MentionNotMember "mention_not_member" 400 Stays, false, "a mentioned person is not in this conversation";
@@ -153,7 +161,8 @@ impl Reason {
     /// Whether it ends the sign-in.
     pub(crate) fn ends_session(self) -> bool {
         use Reason::{
-            InvalidToken, Kicked, MissingToken, ReauthUidMismatch, SessionInvalid, Unauthorized,
+            AccountDisabled, InvalidToken, Kicked, MissingToken, ReauthUidMismatch, SessionInvalid,
+            Unauthorized,
         };
         matches!(
             self,
@@ -163,6 +172,7 @@ impl Reason {
                 | Unauthorized
                 | ReauthUidMismatch
                 | Kicked
+                | AccountDisabled
         )
     }
 }

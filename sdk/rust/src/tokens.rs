@@ -32,6 +32,30 @@ struct GrantUser {
     user_id: String,
 }
 
+/// Tokens that the app's backend obtained, as the server answered it.
+#[derive(Clone, Deserialize)]
+pub struct LoginTokens {
+    pub user_id: String,
+    pub token: String,
+    pub refresh_token: String,
+    /// How long `token` is valid, in seconds from now.
+    pub expires_in: u64,
+}
+
+/// Without the tokens: what is logged must not sign anybody in.
+impl std::fmt::Debug for LoginTokens {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("LoginTokens").field("user_id", &self.user_id).finish_non_exhaustive()
+    }
+}
+
+impl From<LoginTokens> for Grant {
+    fn from(tokens: LoginTokens) -> Self {
+        let LoginTokens { user_id, token, refresh_token, expires_in } = tokens;
+        Self { token, refresh_token, expires_in, user_info: GrantUser { user_id } }
+    }
+}
+
 /// A sign-in as it is stored.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -128,7 +152,7 @@ impl SignIn {
         let who = self.user_id();
         let token = self.token().await?;
         let error = match self.0.http.fetch_reply(ask, Some(&token)).await {
-            Err(Error::Refused(refused)) if refused.status == Some(401) => refused,
+            Err(Error::Refused(refused)) if refused.concerns_sign_in() => refused,
             answer => return answer,
         };
         if error.reason == Reason::TokenExpired {
@@ -186,13 +210,15 @@ impl SignIn {
         let ask = ApiRequest::post("/auth/refresh", body).with_timeout(self.0.refresh_timeout);
         match self.0.http.fetch::<Grant>(&ask, None).await {
             Ok(grant) => Ok(grant.into()),
-            Err(error) if error.reason() == Some(Reason::InvalidRefreshToken) => {
-                self.newer_stored(last).ok_or_else(|| {
-                    self.end_if_current(&used.token, Reason::InvalidRefreshToken);
-                    error
-                })
-            }
-            Err(error) => Err(error),
+            Err(error) => match error.reason() {
+                Some(reason @ (Reason::InvalidRefreshToken | Reason::AccountDisabled)) => {
+                    self.newer_stored(last).ok_or_else(|| {
+                        self.end_if_current(&used.token, reason);
+                        error
+                    })
+                }
+                _ => Err(error),
+            },
         }
     }
 

@@ -178,7 +178,19 @@ export class AccountState {
     const body = { conversation_id: conversation.id, ...choice };
     const path = "/conversation/update";
     const now = await this.http.put<{ is_pinned: boolean; recv_msg_opt: 0 | 1 | 2 }>(path, body);
-    conversation.setSettings(now.is_pinned, now.recv_msg_opt);
+    this.applySettings(conversation, now.is_pinned, now.recv_msg_opt);
+  }
+
+  /** Blocks or unblocks a user: the setting of the private conversation with them changes. */
+  async setBlocked(userId: string, isBlocked: boolean): Promise<void> {
+    await this.http.post(isBlocked ? "/user/block" : "/user/unblock", { user_id: userId });
+    if (!isBlocked && this.find({ to: userId })?.receive !== "blocked") return; // a silent one stays silent
+    const conversation = this.inbox.getOrCreate(conversationOf(this.me, { to: userId }));
+    this.applySettings(conversation, conversation.isPinned, isBlocked ? 2 : 0);
+  }
+
+  private applySettings(conversation: Conversation, isPinned: boolean, receive: 0 | 1 | 2): void {
+    conversation.setSettings(isPinned, receive);
     this.inbox.touch(conversation);
     this.sync.scheduleHeads(); // fetches what came while it was blocked
   }

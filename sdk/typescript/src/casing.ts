@@ -11,7 +11,11 @@ export function camelName(name: string): string {
 }
 
 export function toSnake(given: object): Record<string, unknown> {
-  return rename(given, (name) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`));
+  return rename(given, snakeName);
+}
+
+export function snakeName(name: string): string {
+  return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }
 
 function rename(object: object, to: (name: string) => string): Record<string, unknown> {

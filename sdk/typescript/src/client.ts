@@ -2,6 +2,7 @@ import { toCamel, toSnake } from "./casing.js";
 import { type Clock, wallClock } from "./clock.js";
 import { codes, type Reason } from "./codes.js";
 import { AccountState } from "./accountState.js";
+import { type Device, endDevices, listDevices } from "./devices.js";
 import { Emitter, type Off } from "./events.js";
 import { Groups } from "./groups.js";
 import { Http, type Reply, type RequestBody } from "./http.js";
@@ -9,12 +10,13 @@ import { Link } from "./link.js";
 import type { ClientOptions } from "./options.js";
 import { watchPage } from "./page.js";
 import { KnownPeople, type NewUser, People, type User } from "./people.js";
+import { type Consent, getConsent, listBlocked, putConsent } from "./privacy.js";
 import { Refused } from "./refusal.js";
 import { sameArray, Subscribers } from "./snapshot.js";
 import type { SocketClass } from "./socket.js";
 import { defaultStore, BestEffortStore, type Store } from "./storage.js";
 import { defaultTiming, type Timing } from "./timing.js";
-import { type Grant, SignIn } from "./tokens.js";
+import { type Grant, type LoginTokens, SignIn } from "./tokens.js";
 import {
   addressOf,
   type Change,
@@ -114,10 +116,28 @@ export class Client {
   /** Signs in and connects. */
   async login(userId: string, password: string): Promise<void> {
     const body = { user_id: userId, password, platform_id: this.platform };
-    const grant = await this.http.postWithoutToken<Grant>("/auth/login", body);
-    this.closeAccount();
-    await this.signIn.take(grant);
-    await this.openAccount();
+    await this.enter(await this.http.postWithoutToken<Grant>("/auth/login", body));
+  }
+
+  /**
+   * Signs in with a token of the identity provider that the server trusts, and connects. `deviceName` is shown
+   * in the user's list of devices.
+   */
+  async loginWithToken(token: string, deviceName?: string): Promise<void> {
+    const name = deviceName !== undefined && { device_name: deviceName };
+    const body = { token, platform_id: this.platform, ...name };
+    await this.enter(await this.http.postWithoutToken<Grant>("/auth/token", body));
+  }
+
+  /** Signs in with tokens that the app's backend obtained from the server, and connects. */
+  async loginWithTokens(tokens: LoginTokens): Promise<void> {
+    const { userId, token, refreshToken, expiresIn } = tokens;
+    await this.enter({
+      token,
+      refresh_token: refreshToken,
+      expires_in: expiresIn,
+      user_info: { user_id: userId },
+    });
   }
 
   /** Resumes the stored sign-in of an earlier run and connects; false if there is none. */
@@ -151,6 +171,49 @@ export class Client {
   async resetPassword(userId: string, code: string, newPassword: string): Promise<void> {
     const body = { user_id: userId, code, new_password: newPassword };
     await this.http.postWithoutToken("/user/reset_password", body);
+  }
+
+  /** The devices on which you are signed in, newest sign-in first. */
+  devices(): Promise<Device[]> {
+    return listDevices(this.http);
+  }
+
+  /** Signs a device of yours out, by the `loginId` of `devices`. */
+  async endDevice(loginId: string): Promise<void> {
+    await endDevices(this.http, { login_id: loginId });
+  }
+
+  /** Signs out all your devices but this one; returns how many. */
+  endOtherDevices(): Promise<number> {
+    return endDevices(this.http, { others: true });
+  }
+
+  /**
+   * Blocks a user: you receive nothing of your private conversation, and they neither see whether you are online
+   * nor can add you to groups. The same as `receive({ to: userId }, "blocked")`.
+   */
+  block(userId: string): Promise<void> {
+    return this.requireAccount().setBlocked(userId, true);
+  }
+
+  /** Ends a block; what was sent meanwhile arrives. */
+  unblock(userId: string): Promise<void> {
+    return this.requireAccount().setBlocked(userId, false);
+  }
+
+  /** The ids of all users you blocked. */
+  blocked(): Promise<string[]> {
+    return listBlocked(this.http);
+  }
+
+  /** Who may contact you and see you. */
+  consent(): Promise<Consent> {
+    return getConsent(this.http);
+  }
+
+  /** Changes who may contact you and see you: the given fields; returns all. */
+  setConsent(choices: Partial<Consent>): Promise<Consent> {
+    return putConsent(this.http, choices);
   }
 
   /**
@@ -403,6 +466,13 @@ export class Client {
         this.events.emit("state", state);
       },
     });
+  }
+
+  /** Takes over a new sign-in and connects. */
+  private async enter(grant: Grant): Promise<void> {
+    this.closeAccount();
+    await this.signIn.take(grant);
+    await this.openAccount();
   }
 
   private async openAccount(): Promise<void> {

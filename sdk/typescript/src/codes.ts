@@ -27,6 +27,8 @@ export const codes = {
   reset_failed: { numbered: 2005, dotted: 100, http: 401, close: "stays", retry: false, text: "user id or reset code is wrong, or the code was used or has expired" },
   account_disabled: { numbered: 1004, dotted: 108, http: 403, close: 4405, retry: false, text: "this account is disabled, ask the operator of this server" },
   token_refused: { numbered: 2001, dotted: 102, http: 401, close: "stays", retry: false, text: "the identity provider's sign-in was not accepted" },
+  totp_required: { numbered: 2005, dotted: 114, http: 401, close: "stays", retry: false, text: "the code of your authenticator app is needed too" },
+  totp_wrong: { numbered: 2005, dotted: 114, http: 401, close: "stays", retry: false, text: "the code of your authenticator app is wrong" },
   forbidden: { numbered: 1004, dotted: 6, http: 403, close: "stays", retry: false, text: "you are not allowed to do this" },
   scope_missing: { numbered: 1007, dotted: 6, http: 403, close: "stays", retry: false, text: "this key does not have the scope for this" },
   origin_not_allowed: { numbered: 1004, dotted: 6, http: 403, close: 4404, retry: false, text: "this origin is not allowed" },

@@ -8,7 +8,7 @@ export interface TokenSource {
   readonly signInNumber: number;
   token(): Promise<string>;
   renew(stale: string): Promise<string>;
-  /** Called when the server refuses a request with 401, other than for an expired token. */
+  /** Called when the server refuses the sign-in itself, other than for an expired token. */
   refused(reason: Reason): void;
 }
 
@@ -82,7 +82,7 @@ export class Http {
     try {
       return await this.sendOnce(method, path, body, token);
     } catch (error) {
-      if (!(error instanceof Refused) || error.status !== 401) throw error;
+      if (!(error instanceof Refused) || !concernsSignIn(error)) throw error;
       // An answer to an earlier sign-in must not end the current one, nor be retried under it.
       if (this.tokens.signInNumber !== signInNumber) throw error;
       if (error.reason !== "token_expired") {
@@ -117,6 +117,11 @@ export class Http {
       cancel();
     }
   }
+}
+
+/** Whether the server refused the sign-in rather than what was asked for. */
+function concernsSignIn({ status, reason }: Refused): boolean {
+  return status === 401 || reason === "account_disabled";
 }
 
 function readEnvelope(response: Response, json: unknown): Reply<unknown> {

@@ -20,6 +20,8 @@ export interface NewUser {
   password: string;
   avatar?: string;
   extra?: string;
+  /** The code of an invite link, where the server asks for one. */
+  invite?: string;
 }
 
 /** The fields of your own profile; absent ones stay. */

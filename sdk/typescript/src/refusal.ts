@@ -45,6 +45,7 @@ const OVER: readonly Reason[] = [
   "unauthorized",
   "reauth_uid_mismatch",
   "kicked",
+  "account_disabled",
 ];
 
 /** Whether a refusal ends the sign-in. */

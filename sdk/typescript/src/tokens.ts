@@ -13,6 +13,15 @@ export interface Grant {
   user_info: { user_id: string };
 }
 
+/** Tokens that the app's backend obtained, as the server answered it. */
+export interface LoginTokens {
+  userId: string;
+  token: string;
+  refreshToken: string;
+  /** How long `token` is valid, in seconds from now. */
+  expiresIn: number;
+}
+
 /** A sign-in as it is stored. */
 interface Tokens {
   userId: string;
@@ -35,6 +44,11 @@ const REFRESH_BACKOFF = { baseMs: 1_000, maxMs: 8_000 };
  * reason may be answered before the socket is closed, and does not know whether another device took over.
  */
 const CLOSE_WAIT_MS = 2_000;
+
+/** Whether a refused refresh is final. */
+function endsRefresh(reason: Reason): boolean {
+  return reason === "invalid_refresh_token" || reason === "account_disabled";
+}
 
 /** The sign-in of this device: refreshes its tokens, one refresh at a time. */
 export class SignIn implements TokenSource {
@@ -183,7 +197,7 @@ export class SignIn implements TokenSource {
     this.assertCurrent(used);
     if ("grant" in answer) return this.save(answer.grant);
     const { error } = answer;
-    if (!(error instanceof Refused) || error.reason !== "invalid_refresh_token") {
+    if (!(error instanceof Refused) || !endsRefresh(error.reason)) {
       const wait = error instanceof Refused ? error.retryAfterMs : undefined;
       this.scheduleRenewal(this.refreshBackoff.next(wait)); // the caller may not retry soon
       throw error;

@@ -66,6 +66,7 @@ test("41xx refreshes the token first", async () => {
 test.each([
   [4403, "kicked", { name: "kicked" }],
   [4401, "session_invalid", { name: "signedOut", reason: "session_invalid" }],
+  [4405, "account_disabled", { name: "signedOut", reason: "account_disabled" }],
   [4404, "origin_not_allowed", { name: "signedOut", reason: "origin_not_allowed" }],
 ])("%i does not come back", async (code, reason, state) => {
   const world = new World();
@@ -74,7 +75,7 @@ test.each([
   await world.clock.pass(600_000);
   expect(world.client.state).toEqual(state as State);
   expect(world.sockets.length).toBe(1);
-  const keepsSignIn = code !== 4401;
+  const keepsSignIn = reason === "kicked" || reason === "origin_not_allowed";
   expect((await world.store.get("session")) !== undefined).toBe(keepsSignIn);
 });
 
@@ -123,6 +124,31 @@ test("a refresh that is refused ends the sign-in; one that nobody answers does n
   world.answers["/auth/refresh"] = () => ({ status: 401, reason: "invalid_refresh_token" });
   await world.clock.pass(60_000);
   expect(world.client.state).toEqual({ name: "signedOut", reason: "invalid_refresh_token" });
+});
+
+test("a disabled account is signed out by whatever tells it first: a request, a refresh or the socket", async () => {
+  const disabled = () => ({ status: 403, reason: "account_disabled" });
+  const requested = new World();
+  await requested.online();
+  requested.answers["/user/info"] = disabled;
+  await expect(requested.client.people.me()).rejects.toMatchObject({ reason: "account_disabled" });
+  await requested.clock.pass(2_000); // the socket may still say more
+  const refreshed = new World();
+  await refreshed.online();
+  refreshed.answers["/auth/refresh"] = disabled;
+  refreshed.socket.end(4100, "token_expired");
+  await refreshed.clock.pass(1_000);
+  const told = new World();
+  await told.online();
+  told.socket.say({ type: "ERROR", reason: "account_disabled", message: "" });
+  told.socket.end(1006);
+  for (const world of [requested, refreshed, told]) {
+    await world.clock.pass(600_000);
+    expect(world.client.state).toEqual({ name: "signedOut", reason: "account_disabled" });
+    expect(world.client.me).toBeUndefined();
+    expect(await world.store.get("session")).toBeUndefined();
+    expect(world.sockets.length).toBe(1);
+  }
 });
 
 test("a refresh whose answer got lost is asked for again, soon and often, with the same token", async () => {

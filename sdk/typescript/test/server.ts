@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { WebSocket } from "ws";
@@ -83,6 +83,16 @@ export class Server {
     await client.login(userId, "test-password-1");
     await until(() => client.state.name === "online", `${userId} online`);
     return client;
+  }
+
+  /** Sends a request as the operator; returns `data` of the answer. */
+  async operate<T>(method: string, path: string, body: object = {}): Promise<T> {
+    const key = readFileSync(join(this.data, "system.token"), "utf8").trim();
+    const headers = { authorization: `Bearer ${key}`, "content-type": "application/json" };
+    const response = await fetch(this.url + path, { method, headers, body: JSON.stringify(body) });
+    const answer = (await response.json()) as { data: T; reason?: string };
+    if (!response.ok) throw new Error(`${path}: ${answer.reason}`);
+    return answer.data;
   }
 
   async stop(): Promise<void> {

@@ -26,6 +26,16 @@ export function resetCodeProblem(t: Texts, code: string): string | undefined {
   return /^[A-Za-z2-7]{16}$/.test(letters) ? undefined : t.reset.badCode;
 }
 
+/** The code of an invitation, typed or pasted as a whole link. */
+export function inviteCodeOf(text: string): string {
+  const code = /#\/invite\/([^/?#\s]+)/.exec(text)?.[1] ?? text.trim();
+  try {
+    return decodeURIComponent(code);
+  } catch {
+    return code;
+  }
+}
+
 /** Typed user ids, separated by spaces, commas or lines. */
 export function parseIds(text: string): string[] {
   return [...new Set(text.split(/[\s,;，；、]+/).filter((id) => id !== ""))];

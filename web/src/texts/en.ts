@@ -35,6 +35,9 @@ export const en = {
     passwordHint: "8 to 128 characters. A few words are easier to remember than symbols.",
     showPassword: "Show password",
     hidePassword: "Hide password",
+    invite: "Invitation code",
+    inviteHint: "This server can only be joined by invitation. You can paste the whole link.",
+    missingInvite: "Please enter the code of your invitation.",
     forgot: "Forgot your password?",
     closed: "This server does not accept new accounts. Ask its administrator for one.",
     noAccount: "New here?",
@@ -64,6 +67,8 @@ export const en = {
     kicked: "This server allows one device at a time, so this page was signed out. Sign in again to continue here; the other device will then be signed out.",
     expiredTitle: "Your sign-in has ended",
     expired: "That happens after a password change, after signing out on another device, or after a long time away. Sign in to continue where you left off.",
+    disabledTitle: "This account is disabled",
+    disabled: "The administrator of this server disabled your account. Ask them if you think this is a mistake. Once it is enabled again, you can sign in here.",
     otherTitle: "This page cannot stay connected",
     kept: "Nothing is lost: your drafts and unsent messages are kept on this device.",
     again: "Sign in again",
@@ -216,7 +221,7 @@ export const en = {
     unblock: "Unblock",
     blocked: "You blocked this person. Nothing new from this chat is shown or notified until you unblock them.",
     sureBlock: (name: string) =>
-      `Nothing new from your private chat with ${name} is shown or notified until you unblock them. They are not notified; their messages wait and appear when you unblock them. Groups you share stay as they are.`,
+      `Nothing new from your private chat with ${name} is shown or notified until you unblock them. They are not notified; their messages wait and appear when you unblock them. They cannot see when you are online or add you to groups. Groups you share stay as they are.`,
     isYou: "This is you.",
   },
 
@@ -334,6 +339,40 @@ export const en = {
     signOut: "Sign out",
     sureSignOut: "Unsent messages and drafts on this device will be deleted.",
     wrongPassword: "The current password is incorrect.",
+  },
+
+  privacy: {
+    title: "Privacy",
+    write: "Who can write to me",
+    invite: "Who can add me to groups",
+    online: "Who can see when I am online",
+    lastSeen: "Who can see when I was last online",
+    everybody: "Everyone",
+    sharedGroup: "People I share a group or chat with",
+    nobody: "Nobody",
+    hint: "Chats you already have go on whatever you choose.",
+  },
+
+  blocked: {
+    title: "Blocked people",
+    none: "You have not blocked anyone.",
+    unblock: (name: string) => `Unblock ${name}`,
+    unblocked: (name: string) => `You unblocked ${name}.`,
+  },
+
+  devices: {
+    title: "Devices",
+    web: "Browser",
+    unknown: "Unknown device",
+    current: "This device",
+    lastUsed: (when: string) => `Last used: ${when}`,
+    end: "Sign out",
+    endNamed: (device: string, address: string) => `Sign out ${device}, ${address}`,
+    sureEnd: (device: string) => `${device} will have to sign in again.`,
+    ended: "The device was signed out.",
+    endOthers: "Sign out of all other devices",
+    sureEndOthers: "Only this device stays signed in. All others will have to sign in again.",
+    endedOthers: (many: number) => (many === 1 ? "1 device was signed out." : `${many} devices were signed out.`),
   },
 
   day: { today: "Today", yesterday: "Yesterday" },

@@ -36,6 +36,9 @@ export const zh: Texts = {
     passwordHint: "8 到 128 个字符。几个词连起来比符号更好记。",
     showPassword: "显示密码",
     hidePassword: "隐藏密码",
+    invite: "邀请码",
+    inviteHint: "这台服务器需要邀请才能加入，可以直接粘贴整个链接。",
+    missingInvite: "请输入邀请码。",
     forgot: "忘记密码？",
     closed: "这台服务器不开放注册，请联系管理员开通账号。",
     noAccount: "第一次来？",
@@ -65,6 +68,8 @@ export const zh: Texts = {
     kicked: "这台服务器同一时间只允许一台设备登录，所以这里已退出。重新登录即可在这里继续，另一台设备会随之退出。",
     expiredTitle: "登录已失效",
     expired: "修改密码、在其他设备上退出或长时间未使用后，登录会失效。重新登录即可继续。",
+    disabledTitle: "此账号已被停用",
+    disabled: "服务器管理员停用了你的账号。如有疑问，请联系管理员。恢复后即可在这里重新登录。",
     otherTitle: "此页面无法保持连接",
     kept: "草稿和未发出的消息都保存在这台设备上，不会丢失。",
     again: "重新登录",
@@ -217,7 +222,7 @@ export const zh: Texts = {
     unblock: "取消屏蔽",
     blocked: "你已屏蔽此人。取消屏蔽之前，这个私聊不会显示新消息，也不会通知。",
     sureBlock: (name) =>
-      `取消屏蔽之前，你与 ${name} 的私聊不会显示新消息，也不会通知。对方不会知道；对方发的消息会保留，取消屏蔽后出现。共同的群组不受影响。`,
+      `取消屏蔽之前，你与 ${name} 的私聊不会显示新消息，也不会通知。对方不会知道；对方发的消息会保留，取消屏蔽后出现。对方看不到你是否在线，也不能邀请你入群。共同的群组不受影响。`,
     isYou: "这是你自己。",
   },
 
@@ -335,6 +340,40 @@ export const zh: Texts = {
     signOut: "退出登录",
     sureSignOut: "这台设备上未发出的消息和草稿将被清除。",
     wrongPassword: "当前密码不正确。",
+  },
+
+  privacy: {
+    title: "隐私",
+    write: "谁可以给我发消息",
+    invite: "谁可以邀请我入群",
+    online: "谁可以看到我在线",
+    lastSeen: "谁可以看到我的最近在线时间",
+    everybody: "所有人",
+    sharedGroup: "与我有共同群组或私聊的人",
+    nobody: "没有人",
+    hint: "无论如何选择，已有的聊天都不受影响。",
+  },
+
+  blocked: {
+    title: "已屏蔽的人",
+    none: "你没有屏蔽任何人。",
+    unblock: (name) => `取消屏蔽 ${name}`,
+    unblocked: (name) => `已取消屏蔽 ${name}。`,
+  },
+
+  devices: {
+    title: "设备",
+    web: "浏览器",
+    unknown: "未知设备",
+    current: "这台设备",
+    lastUsed: (when) => `最近使用：${when}`,
+    end: "退出",
+    endNamed: (device, address) => `退出 ${device}，${address}`,
+    sureEnd: (device) => `${device} 需要重新登录。`,
+    ended: "该设备已退出登录。",
+    endOthers: "退出所有其他设备",
+    sureEndOthers: "只有这台设备保持登录，其他设备都需要重新登录。",
+    endedOthers: (many) => `${many} 台设备已退出登录。`,
   },
 
   day: { today: "今天", yesterday: "昨天" },

@@ -17,6 +17,36 @@ test("a server that takes no new accounts says so", async () => {
   await closed.stop();
 });
 
+test("a disabled account is told so, on the open page and at sign-in, until it is enabled", async () => {
+  const { server } = world;
+  const dora = await world.person("dora", { nickname: "Dora" });
+  dora.allow(/status of 40[13]/);
+  const token = await server.token("dora");
+  const isConnected = async () =>
+    (await server.ask<Array<{ is_online: boolean }>>("GET", "/user/devices", undefined, token)).some((one) => one.is_online);
+  await expect.poll(isConnected).toBe(true); // the socket says why the sign-in ends
+  await server.operate("/admin/users/dora/disable", { reason: "test" });
+  const { page } = dora;
+  await page.getByRole("heading", { name: "This account is disabled" }).waitFor();
+  await page.getByText("The administrator of this server disabled your account.").waitFor();
+  const again = async () => {
+    await page.locator("input[type=password]").fill(PASSWORD);
+    await page.getByRole("button", { name: "Sign in again" }).click();
+  };
+  await again();
+  await page.getByText("This account is disabled. Ask the administrator").waitFor();
+  await page.getByRole("button", { name: "Use another account" }).click();
+  await page.getByRole("heading", { name: "Welcome back" }).waitFor(); // nothing of the sign-in is left
+  await page.getByRole("textbox", { name: "User ID" }).fill("dora");
+  await page.locator("input[name=password]").fill(PASSWORD);
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await page.getByRole("alert").getByText("This account is disabled.").waitFor();
+  await server.operate("/admin/users/dora/enable");
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await dora.online();
+  await dora.context.close(); // the server is restarted below
+});
+
 test("whoever forgot the password sets a new one with a code of the operator", async () => {
   const { server } = world;
   await server.register("cora", "Cora");

@@ -170,8 +170,8 @@ test.each(["with locks", "without locks, as on pages without TLS"])("tabs share 
 
   anna.allow(/status of 401/);
   await second.getByRole("link", { name: "Settings" }).click();
-  await second.getByRole("button", { name: "Sign out" }).click();
-  await second.getByRole("dialog").getByRole("button", { name: "Sign out" }).click();
+  await second.getByRole("button", { name: "Sign out", exact: true }).click();
+  await second.getByRole("dialog").getByRole("button", { name: "Sign out", exact: true }).click();
   for (const page of [anna.page, second, third]) await page.getByText("Welcome back").waitFor();
   await anna.signIn("anna", PASSWORD, third);
   await anna.online(second);

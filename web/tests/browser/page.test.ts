@@ -50,7 +50,7 @@ for (const [what, options] of [["a window", { viewport: { width: 1100, height: 6
     await person.page.locator("a.me").click();
     await person.page.locator("#settings").waitFor();
     expect(await pageScrolls(person)).toBe(false);
-    const out = person.page.getByRole("button", { name: "Sign out" });
+    const out = person.page.getByRole("button", { name: "Sign out", exact: true });
     await out.scrollIntoViewIfNeeded();
     expect(await pageScrolls(person)).toBe(false);
     const { y } = await boxOf(person.page.getByRole("heading", { name: "Settings" }));

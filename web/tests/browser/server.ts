@@ -109,11 +109,16 @@ export class Server {
     return (await this.ask<{ token: string }>("POST", "/auth/login", body)).token;
   }
 
+  /** Sends an HTTP request as the operator. */
+  operate<T>(path: string, body: object = {}): Promise<T> {
+    const key = readFileSync(join(this.data, "system.token"), "utf8").trim();
+    return this.ask<T>("POST", path, body, key);
+  }
+
   /** Sends a message as the system account. */
   async systemSay(recv_id: string, text: string): Promise<void> {
-    const token = readFileSync(join(this.data, "system.token"), "utf8").trim();
     const client_msg_id = crypto.randomUUID();
-    await this.ask("POST", "/system/send", { client_msg_id, session_type: 1, recv_id, msg_type: 1, content: { text } }, token);
+    await this.operate("/system/send", { client_msg_id, session_type: 1, recv_id, msg_type: 1, content: { text } });
   }
 
   /** Sends a message without a page. */

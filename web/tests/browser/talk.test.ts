@@ -151,8 +151,8 @@ test("the profile and the password change", async () => {
 test("signing out leaves nothing behind", async () => {
   await ben.field.fill("secret draft");
   await ben.page.getByRole("link", { name: "Settings" }).click();
-  await ben.page.getByRole("button", { name: "Sign out" }).click();
-  await ben.page.getByRole("dialog").getByRole("button", { name: "Sign out" }).click();
+  await ben.page.getByRole("button", { name: "Sign out", exact: true }).click();
+  await ben.page.getByRole("dialog").getByRole("button", { name: "Sign out", exact: true }).click();
   await ben.page.getByText("Welcome back").waitFor();
   const kept = await ben.page.evaluate(() => Object.keys(localStorage).filter((key) => key.includes("draft")));
   expect(kept).toEqual([]);

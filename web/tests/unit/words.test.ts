@@ -4,7 +4,7 @@ import { emojiOnly } from "../../src/chat/emoji.ts";
 import { noticeNames } from "../../src/chat/noticeNames.ts";
 import { mentionAt, partsOf } from "../../src/chat/textParts.ts";
 import { readOnlyReasonOf } from "../../src/chat/readOnly.ts";
-import { parseIds, passwordProblem, resetCodeProblem, userIdProblem } from "../../src/auth/validation.ts";
+import { inviteCodeOf, parseIds, passwordProblem, resetCodeProblem, userIdProblem } from "../../src/auth/validation.ts";
 import { matching } from "../../src/list/search.ts";
 import { matchingPeople, typedIds } from "../../src/people/matchPeople.ts";
 import { hashOf, isOwnConversation, parseHash } from "../../src/route.svelte.ts";
@@ -156,11 +156,19 @@ test("a reset code may be spelled as one likes", () => {
   for (const code of ["", " - ", "A4DQ-OBYH", "A4DQ-OBYH-A4DQ-OBY1"]) expect(resetCodeProblem(en, code), code).toBeDefined();
 });
 
+test("an invitation is a code or a link with one", () => {
+  for (const text of ["k3v9-xw", " k3v9-xw\n", "https://chat.example/#/invite/k3v9-xw", "Join: https://chat.example/#/invite/k3v9-xw ."]) {
+    expect(inviteCodeOf(text), text).toBe("k3v9-xw");
+  }
+  expect(inviteCodeOf("")).toBe("");
+  expect(inviteCodeOf("%E0")).toBe("%E0");
+});
+
 test("an address leads where it came from", () => {
-  for (const place of [{}, { conversation: "sg_x", person: "a/b%" }, { isSettings: true }, { conversation: "si_a_b" }, { conversation: "sg_x/y%", isInfo: true }]) {
+  for (const place of [{}, { invite: "a/b%" }, { conversation: "sg_x", person: "a/b%" }, { isSettings: true }, { conversation: "si_a_b" }, { conversation: "sg_x/y%", isInfo: true }]) {
     expect(parseHash(hashOf(place))).toEqual(place);
   }
-  for (const hash of ["", "#", "#/c/", "#/x/y"]) expect(parseHash(hash)).toEqual({});
+  for (const hash of ["", "#", "#/c/", "#/invite/", "#/x/y"]) expect(parseHash(hash)).toEqual({});
   expect(parseHash("#/c/%E0%A4%A")).toEqual({ conversation: "%E0%A4%A" });
 });
 

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use nexo_chat::auth::{self, RegisterRequest};
+use nexo_chat::auth::{self, PasswordLogin, RegisterRequest, SignInDevice};
 use nexo_chat::command::{Command, Reply};
 use nexo_chat::model::{Caller, Profile};
 use nexo_chat::{Error, Reason};
@@ -131,7 +131,10 @@ impl SocketHandshake<'_> {
             Inbound::Login { user_id, password, platform } => {
                 self.count_attempt()?;
                 let chat = &self.gateway.chat;
-                let login = auth::login(chat, self.from, &user_id, password, platform).await;
+                let device = SignInDevice { address: self.from, platform, name: String::new() };
+                // This dialect has no field for a second factor: such accounts sign in over HTTP.
+                let request = PasswordLogin { user_id, password, totp_code: None };
+                let login = auth::login(chat, request, &device).await;
                 self.restart_timeout();
                 match login {
                     Ok((tokens, _)) => self.finish_login(&tokens, &echo).await,

@@ -35,6 +35,48 @@ pub struct LoginBody {
     /// 1 iOS, 2 Android, 3 Windows, 4 macOS, 5 Web; anything else is a device without a name.
     #[serde(default)]
     pub platform_id: i32,
+    /// Shown in the list of your devices; cut after 64 characters.
+    #[serde(default)]
+    pub device_name: String,
+    /// The code of your authenticator app, or a recovery code, if you turned that on.
+    pub totp_code: Option<String>,
+}
+
+/// The start of a second factor.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct BeginTotpBody {
+    pub password: String,
+}
+
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ConfirmTotpBody {
+    /// What the app shows.
+    pub code: String,
+}
+
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RemoveTotpBody {
+    pub password: String,
+    /// Of the app, or a recovery code.
+    pub code: String,
+}
+
+/// What your authenticator app needs.
+#[derive(Serialize, ToSchema)]
+pub struct TotpSecret {
+    /// To type into the app.
+    pub secret: String,
+    /// To show as a QR code.
+    pub uri: String,
+}
+
+/// Each works once instead of a code of the app. They are shown this once.
+#[derive(Serialize, ToSchema)]
+pub struct RecoveryCodes {
+    pub recovery_codes: Vec<String>,
 }
 
 #[derive(Deserialize, ToSchema)]

@@ -52,6 +52,7 @@ async fn forty_four_xx_does_not_come_back() {
     for (code, reason, state) in [
         (4403, "kicked", State::Kicked),
         (4401, "session_invalid", signed_out(Reason::SessionInvalid)),
+        (4405, "account_disabled", signed_out(Reason::AccountDisabled)),
         (4404, "origin_not_allowed", signed_out(Reason::OriginNotAllowed)),
     ] {
         let fake = Fake::start().await;
@@ -125,6 +126,25 @@ async fn a_refresh_that_is_refused_ends_the_sign_in_and_one_that_nobody_answers_
     let reason = Some(Reason::InvalidRefreshToken);
     until("out", async || me.state() == State::SignedOut { reason }).await;
     assert_eq!(me.me(), None);
+}
+
+#[tokio::test]
+async fn a_disabled_account_is_signed_out_by_a_request_or_a_refresh_as_well() {
+    let disabled = |_: &str| (403, json!({ "reason": "account_disabled" }));
+    let reason = Some(Reason::AccountDisabled);
+    let requested = Fake::start().await;
+    requested.answer("/user/info", disabled);
+    let refreshed = Fake::start().await;
+    refreshed.answer("/auth/refresh", disabled);
+    let (one, other) = (requested.person(|_| {}).await, refreshed.person(|_| {}).await);
+    assert_eq!(one.people().me().await.unwrap_err().reason(), reason);
+    refreshed.end(Some((4100, "token_expired")));
+    for (client, fake) in [(one, requested), (other, refreshed)] {
+        until("out", async || client.state() == State::SignedOut { reason }).await;
+        pause(300).await;
+        assert_eq!((client.me(), fake.connections()), (None, 1));
+        assert!(!client.resume().await.unwrap());
+    }
 }
 
 #[tokio::test]

@@ -2,6 +2,7 @@
 //! `target/debug/nexo`), and against a fake one for failures a real one does not have.
 #![allow(clippy::unwrap_used, reason = "only tests are here")]
 
+mod accounts;
 mod blocked;
 mod connection;
 mod fake;

@@ -7,6 +7,9 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::time::{Duration, Instant};
 
 use nexo_sdk::{Client, Event, NewUser, Options, State, Timing};
+use serde_json::Value;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
 
 pub(crate) const PASSWORD: &str = "test-password-1";
 
@@ -62,6 +65,28 @@ impl Server {
         let output = command.env_clear().output().unwrap();
         let said = String::from_utf8(output.stdout).unwrap();
         said.lines().next().expect("a code").to_owned()
+    }
+
+    /// Sends a request as the operator; returns `data` of the answer.
+    pub(crate) async fn operate(&self, method: &str, path: &str, body: Value) -> Value {
+        let key = std::fs::read_to_string(self.folder.path().join("system.token")).unwrap();
+        let host = self.url.trim_start_matches("http://").to_owned();
+        let body = body.to_string();
+        let request = format!(
+            "{method} {path} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\
+             authorization: Bearer {}\r\ncontent-type: application/json\r\n\
+             content-length: {}\r\n\r\n{body}",
+            key.trim(),
+            body.len()
+        );
+        let mut stream = TcpStream::connect(&host).await.unwrap();
+        stream.write_all(request.as_bytes()).await.unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await.unwrap();
+        let (head, envelope) = answer.split_once("\r\n\r\n").unwrap();
+        assert!(head.starts_with("HTTP/1.1 200"), "{answer}");
+        let mut envelope: Value = serde_json::from_str(envelope).unwrap();
+        envelope["data"].take()
     }
 
     /// Restarts on the same data and address.

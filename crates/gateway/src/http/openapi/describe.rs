@@ -121,6 +121,7 @@ impl DescribeExtractor for Authenticated {
             Reason::InvalidToken,
             Reason::TokenExpired,
             Reason::SessionInvalid,
+            Reason::AccountDisabled,
             Reason::TooManyRequests,
         ]);
     }

@@ -1,7 +1,7 @@
 //! Accounts and sign-ins.
 
 use axum::extract::State;
-use nexo_chat::auth::{self, RegisterRequest, SignInDevice};
+use nexo_chat::auth::{self, PasswordLogin, RegisterRequest, SignInDevice};
 use nexo_chat::ids::{Platform, UserId};
 use nexo_chat::model::{Profile, ProfileChange};
 use nexo_chat::policy::account;
@@ -24,7 +24,7 @@ pub(in crate::http) fn paths(paths: &mut Paths) {
             [RegistrationClosed InviteInvalid BadUserId ReservedUserId UserExists BadNickname BadPassword BadProfile
              TooManyRequests]
         POST "/auth/login" login, "Signs in on a device and gives its tokens."
-            [LoginFailed AccountDisabled TooManyRequests]
+            [LoginFailed TotpRequired TotpWrong AccountDisabled TooManyRequests]
         POST "/auth/token" login_with_token,
             "Signs in with a token of the operator's own identity provider; `forbidden` if there is none."
             [Forbidden TokenRefused AccountDisabled TooManyRequests]
@@ -65,9 +65,11 @@ async fn login(
     context: RequestContext,
     Body(body): Body<LoginBody>,
 ) -> ApiResponse<SignedIn> {
-    let LoginBody { user_id, password, platform_id } = body;
-    let platform = Platform(platform_id);
-    let signed = auth::login(&gateway.chat, context.client_ip, &user_id, password, platform).await;
+    let LoginBody { user_id, password, platform_id, device_name, totp_code } = body;
+    let (address, platform) = (context.client_ip, Platform(platform_id));
+    let device = SignInDevice { address, platform, name: device_name };
+    let request = PasswordLogin { user_id, password, totp_code };
+    let signed = auth::login(&gateway.chat, request, &device).await;
     context.respond(signed.map(|(tokens, user)| SignedIn::new(tokens, &user)))
 }
 

@@ -43,10 +43,12 @@ pub(in crate::http) fn paths(paths: &mut Paths) {
     paths.group("Messages", "Saying something, taking it back, and reading what was said.");
     paths! { paths:
         POST "/msg/send" send_message, "Sends a message; it is on disk when this answers, and a retry gets the same answer.",
-            SENDING [NotGroupMember MemberNotActive GroupSpeakMuted GroupMuted NotGroupAdmin]
+            SENDING [NotGroupMember MemberNotActive GroupSpeakMuted GroupMuted NotGroupAdmin ReceiverBlocked
+            NotAccepting TooManyStrangers]
         POST "/msg/send_without_mark_read" send_without_mark_read,
             "Sends a message and leaves unread what came before.",
-            SENDING [NotGroupMember MemberNotActive GroupSpeakMuted GroupMuted NotGroupAdmin]
+            SENDING [NotGroupMember MemberNotActive GroupSpeakMuted GroupMuted NotGroupAdmin ReceiverBlocked
+            NotAccepting TooManyStrangers]
         POST "/system/send" send_system, "Says something with the operator's own voice.", SENDING []
         POST "/msg/recall" recall_message, "Recalls (unsends) a message; its text is never served again."
             [BadServerMsgId MessageNotFound NotMessageSender RevokeTimeout]
