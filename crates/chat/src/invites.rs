@@ -191,10 +191,8 @@ pub(crate) async fn check(chat: &Chat, code: &str) -> Result<(), Error> {
     let hash = hash_of(code);
     let found: Option<Invite> = documents::get(&*chat.store, &id_of(hash)).await?;
     let now = chat.clock.now();
-    match found.is_some_and(|invite| is_usable(&invite, hash, now)) {
-        true => Ok(()),
-        false => Err(Reason::InviteInvalid.into()),
-    }
+    let is_usable = found.is_some_and(|invite| is_usable(&invite, hash, now));
+    if is_usable { Ok(()) } else { Err(Reason::InviteInvalid.into()) }
 }
 
 fn is_usable(invite: &Invite, hash: [u8; 32], now: Millis) -> bool {

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::audit::{self, Act};
 use crate::chat::Chat;
 use crate::failed_logins::{self, AttemptKind, FailureReason};
+use crate::ids::UserId;
 use crate::login_throttle;
 use crate::model::{Caller, Totp, User};
 use crate::reason::{Error, Reason};
@@ -63,10 +64,12 @@ pub async fn confirm(
     let codes = totp::generate_recovery_codes(&*chat.rng, &caller.user);
     let (hashes, code, now) = (codes.hashes, code.to_owned(), chat.clock.now());
     let is_right = change_totp(chat, &caller.user, move |totp, _| {
-        let step = Some(&*totp).filter(|totp| !totp.confirmed);
-        let step = step.and_then(|it| totp::check(&it.secret, &code, now, it.last_step))?;
+        if totp.confirmed {
+            return None;
+        }
+        let last_step = totp::check(&totp.secret, &code, now, totp.last_step)?;
         let (secret, recovery) = (totp.secret.clone(), hashes.clone());
-        Some(Some(Totp { secret, confirmed: true, last_step: step, recovery }))
+        Some(Totp { secret, confirmed: true, last_step, recovery })
     });
     if !is_right.await? {
         return Err(Reason::TotpWrong.into());
@@ -115,13 +118,13 @@ pub(crate) async fn use_code(chat: &Chat, user: &User, code: Option<&str>) -> Re
     };
     let (code, now) = (code.to_owned(), chat.clock.now());
     let is_right = change_totp(chat, &user.id, move |totp, user| {
-        let mut used = totp.clone();
+        let mut next = totp.clone();
         if let Some(step) = totp::check(&totp.secret, &code, now, totp.last_step) {
-            used.last_step = step;
+            next.last_step = step;
         } else {
-            used.recovery.remove(totp::find_recovery_code(&user.id, &code, &totp.recovery)?);
+            next.recovery.remove(totp::find_recovery_code(&user.id, &code, &totp.recovery)?);
         }
-        Some(Some(used))
+        Some(next)
     });
     if is_right.await? { Ok(()) } else { Err(Reason::TotpWrong.into()) }
 }
@@ -130,8 +133,8 @@ pub(crate) async fn use_code(chat: &Chat, user: &User, code: Option<&str>) -> Re
 /// returns `None` to refuse.
 async fn change_totp(
     chat: &Chat,
-    user: &crate::ids::UserId,
-    decide: impl Fn(&Totp, &User) -> Option<Option<Totp>> + Send + Sync + 'static,
+    user: &UserId,
+    decide: impl Fn(&Totp, &User) -> Option<Totp> + Send + Sync + 'static,
 ) -> Result<bool, Error> {
     let accepted: Arc<Mutex<bool>> = Arc::default();
     let decided = Arc::clone(&accepted);
@@ -141,7 +144,7 @@ async fn change_totp(
             let totp = user.details.totp.as_ref().and_then(|totp| decide(totp, user));
             *decided.lock().unwrap_or_else(PoisonError::into_inner) = totp.is_some();
             let mut user = user.clone();
-            user.details.totp = totp?;
+            user.details.totp = Some(totp?);
             Some(user)
         }),
     );

@@ -13,7 +13,7 @@ use serde_json::Value;
 use crate::config::Config;
 
 /// How long a server may take for one request. Deleting somebody with all their messages takes long.
-const ANSWER_WITHIN: Duration = Duration::from_secs(600);
+const ANSWER_WITHIN: Duration = Duration::from_mins(10);
 
 #[derive(Deserialize)]
 struct Envelope {

@@ -199,7 +199,7 @@ fn template<'a>(document: &'a Value, path: &str) -> &'a str {
     };
     let mut found: Vec<&str> = document["paths"]
         .as_object()
-        .unwrap()
+        .expect("paths")
         .keys()
         .map(String::as_str)
         .filter(|it| fits(it))
@@ -382,8 +382,7 @@ async fn second_factor(asking: &mut Asking<'_>, alice: &Person) {
     let begun = asking.post(alice, "/user/totp/begin", json!({ "password": password })).await;
     let secret =
         data_encoding::BASE32_NOPAD.decode(text(&begun["secret"]).as_bytes()).expect("base32");
-    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("a time");
-    let now = nexo_chat::ids::Millis(u64::try_from(now.as_millis()).expect("a time"));
+    let now = nexo_sim::clock::wall_clock();
     let code = nexo_chat::totp::shown_at(&secret, now).expect("a code");
     asking.post(alice, "/user/totp/confirm", json!({ "code": "1" })).await; // refused
     let codes = asking.post(alice, "/user/totp/confirm", json!({ "code": code })).await;

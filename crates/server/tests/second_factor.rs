@@ -5,15 +5,11 @@
 use data_encoding::BASE32_NOPAD;
 use nexo_chat::ids::Millis;
 use nexo_chat::totp;
+use nexo_sim::clock::wall_clock;
 use nexo_sim::http::HttpResponse;
 use nexo_sim::person::{PASSWORD, Person};
 use nexo_sim::process::{Server, Setup};
 use serde_json::{Value, json};
-
-fn now() -> Millis {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
-    Millis(u64::try_from(since.as_millis()).unwrap())
-}
 
 async fn login(server: &Server, code: Option<&str>) -> HttpResponse {
     let mut body = json!({ "user_id": "alice", "password": PASSWORD });
@@ -34,7 +30,7 @@ async fn turn_on(server: &Server, alice: &Person) -> (Vec<u8>, Vec<String>) {
         server.http.post("/user/totp/confirm", &alice.token, json!({ "code": "000000" })).await;
     assert_eq!(wrong.reason(), "totp_wrong");
     // The code of the step before, so that the one of now is left for signing in.
-    let code = totp::shown_at(&secret, Millis(now().0 - 30_000)).unwrap();
+    let code = totp::shown_at(&secret, Millis(wall_clock().0 - 30_000)).unwrap();
     let confirmed =
         server.http.post("/user/totp/confirm", &alice.token, json!({ "code": code })).await;
     let codes: &Vec<Value> = confirmed.data()["recovery_codes"].as_array().unwrap();
@@ -52,7 +48,7 @@ async fn sign_in_asks_for_a_code_which_works_once() {
     assert_eq!(recovery.len(), 10);
     assert_eq!(login(&server, None).await.reason(), "totp_required");
     assert_eq!(login(&server, Some("123")).await.reason(), "totp_wrong");
-    let code = totp::shown_at(&secret, now()).unwrap();
+    let code = totp::shown_at(&secret, wall_clock()).unwrap();
     assert_eq!(login(&server, Some(&code)).await.status, 200);
     assert_eq!(login(&server, Some(&code)).await.reason(), "totp_wrong", "it was used");
     assert_eq!(login(&server, Some(&recovery[3].to_lowercase())).await.status, 200);
@@ -79,7 +75,7 @@ async fn of_two_sign_ins_with_one_code_one_succeeds() {
     let server = Setup::new(env!("CARGO_BIN_EXE_nexo")).start();
     let alice = server.person("alice").await;
     let (secret, _) = turn_on(&server, &alice).await;
-    let code = totp::shown_at(&secret, now()).unwrap();
+    let code = totp::shown_at(&secret, wall_clock()).unwrap();
     let (one, two) = tokio::join!(login(&server, Some(&code)), login(&server, Some(&code)));
     let signed_in = [one.status, two.status].iter().filter(|status| **status == 200).count();
     assert_eq!(signed_in, 1, "{} {}", one.text, two.text);

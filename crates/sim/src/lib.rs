@@ -27,6 +27,7 @@
 pub mod backups;
 pub mod balancer;
 mod certificate;
+pub mod clock;
 pub mod crash_load;
 pub mod dialect_client;
 mod duplicate_filter;

@@ -44,7 +44,7 @@ pub(crate) struct AdminArgs {
 /// Which server is meant.
 #[derive(Args)]
 struct AccessArgs {
-    /// A running server, such as http://127.0.0.1:8080; by default the one that uses the data folder.
+    /// A running server, such as `http://127.0.0.1:8080`; by default the one that uses the data folder.
     #[arg(long, global = true, value_name = "URL")]
     server: Option<String>,
     /// An API key with the scope `admin`, in a file; by default the token in the data folder.

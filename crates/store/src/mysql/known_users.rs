@@ -14,7 +14,7 @@ use super::core::RecentCache;
 
 const KNOWN_USERS_MAX: usize = 400_000;
 /// How long an account is believed to exist.
-const KNOWN_FOR: Duration = Duration::from_secs(60);
+const KNOWN_FOR: Duration = Duration::from_mins(1);
 
 pub(crate) struct KnownUsers {
     users: RecentCache<UserId, Instant>,

@@ -37,9 +37,10 @@ async fn a_token_of_the_identity_provider_or_of_the_backend_signs_in() {
 async fn all_pages_of_the_blocked_people_are_one_list() {
     let fake = Fake::start().await;
     fake.answer("/user/blocks", |path| {
-        let page = match path.contains("cursor=ben") {
-            true => json!({ "user_ids": ["cora"], "has_more": false }),
-            false => json!({ "user_ids": ["ann", "ben"], "has_more": true, "next_cursor": "ben" }),
+        let page = if path.contains("cursor=ben") {
+            json!({ "user_ids": ["cora"], "has_more": false })
+        } else {
+            json!({ "user_ids": ["ann", "ben"], "has_more": true, "next_cursor": "ben" })
         };
         (200, page)
     });
