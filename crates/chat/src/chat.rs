@@ -51,6 +51,8 @@ pub struct Chat {
     pub(crate) login_throttle: LoginThrottle,
     /// Private conversations that a user begins.
     pub(crate) stranger_throttle: Throttle<UserId>,
+    /// Groups that a user is put into by people they do not know.
+    pub(crate) stranger_group_throttle: Throttle<UserId>,
     pub(crate) begun: BegunConversations,
     /// When refresh tokens were rotated.
     pub(crate) steady_time: SteadyTime,
@@ -94,6 +96,7 @@ impl Chat {
             Throttle::per_second(rules.user_requests_per_second, rules.user_requests_burst);
         let login_throttle = LoginThrottle::new(&rules);
         let stranger_throttle = Throttle::per_hour(rules.strangers_per_hour);
+        let stranger_group_throttle = Throttle::per_hour(rules.groups.by_strangers_per_hour);
         let two_phase = None;
         Self {
             store,
@@ -112,6 +115,7 @@ impl Chat {
             typing_throttle,
             login_throttle,
             stranger_throttle,
+            stranger_group_throttle,
             begun: BegunConversations::default(),
             steady_time: SteadyTime::default(),
             meters: Meters::default(),

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use crate::audit::{self, Act};
 use crate::blocks;
 use crate::chat::Chat;
 use crate::ids::{ConnectionId, ConversationId, GroupId, UserId};
@@ -10,13 +11,13 @@ use crate::membership::{
     Group, GroupAction, GroupChange, GroupFacts, GroupMember, GroupProfile, HistoryPolicy,
     JoinCode, JoinPolicy, JoinRequest, MemberProfileChange, NewGroup, Role,
 };
-use crate::model::{Caller, Standing};
+use crate::model::{Audience, Caller, Standing};
 use crate::policy::group::{NAME_CHARS_MAX, decide, may_view};
 use crate::policy::name;
 use crate::read::Page;
 use crate::reason::{DetailedReason, Error, Reason};
 use crate::store::{Actor, GroupFactsQuery, GroupOutcome};
-use crate::strangers;
+use crate::sync;
 use crate::user_lookup;
 
 /// Users named in one request that cost as much as one send.
@@ -74,7 +75,15 @@ pub async fn apply(
         chat.store.group(id).await?.ok_or(Reason::GroupNotFound)?;
         require_member(chat, id, &caller.user).await?;
     }
-    decide_in_store(chat, &caller.user, caller.connection, id, action).await
+    if let GroupAction::Create(_) | GroupAction::Join { .. } = &action {
+        check_group_count(chat, &caller.user).await?;
+    }
+    let recorded = action.clone();
+    let outcome = decide_in_store(chat, &caller.user, caller.connection, id, action).await?;
+    if !outcome.changes.is_empty() {
+        record_power(chat, caller, id, &recorded).await?;
+    }
+    Ok(outcome)
 }
 
 /// Applies an operator's action: as the system user, who has the owner's rights in every group.
@@ -130,9 +139,10 @@ async fn keep_willing(chat: &Chat, by: &UserId, action: &mut GroupAction) -> Res
         GroupAction::Invite(users) => users,
         _ => return Ok(()),
     };
+    let known = chat.store.share_conversation(by, users.clone()).await?;
     let mut willing = Vec::with_capacity(users.len());
-    for user in users.drain(..) {
-        if user == *by || lets_add(chat, &user, by).await? {
+    for (user, is_known) in users.drain(..).zip(known) {
+        if user == *by || lets_add(chat, &user, by, is_known).await? {
             willing.push(user);
         }
     }
@@ -140,13 +150,51 @@ async fn keep_willing(chat: &Chat, by: &UserId, action: &mut GroupAction) -> Res
     Ok(())
 }
 
-async fn lets_add(chat: &Chat, user: &UserId, by: &UserId) -> Result<bool, Error> {
+/// `is_known`: the two share a conversation.
+async fn lets_add(chat: &Chat, user: &UserId, by: &UserId, is_known: bool) -> Result<bool, Error> {
     if blocks::has_blocked(chat, user, by).await? {
         return Ok(false);
     }
     let account = chat.store.user(user).await?;
     let audience = account.map(|account| account.details.consent.invite).unwrap_or_default();
-    Ok(strangers::accepts(chat, user, audience, by).await?)
+    let accepts = match audience {
+        Audience::Everybody => true,
+        Audience::SharedGroup | Audience::Contacts => is_known,
+        Audience::Nobody => false,
+    };
+    let is_welcome =
+        || is_known || chat.stranger_group_throttle.take(user.clone(), chat.clock.ticks());
+    Ok(accepts && is_welcome())
+}
+
+/// Fails if the user is in as many groups as one may be.
+async fn check_group_count(chat: &Chat, user: &UserId) -> Result<(), Error> {
+    let standings = sync::standings(chat, user).await?;
+    let is_in =
+        |standing: &&Standing| standing.conversation.group().is_some() && standing.is_active();
+    if standings.iter().filter(is_in).count() < chat.rules.groups.per_user_max {
+        Ok(())
+    } else {
+        Err(Reason::TooManyGroups.into())
+    }
+}
+
+/// Records in the audit log what changes who has power in a group.
+async fn record_power(
+    chat: &Chat,
+    caller: &Caller,
+    id: &GroupId,
+    action: &GroupAction,
+) -> Result<(), Error> {
+    let (name, whom) = match action {
+        GroupAction::SetRole(user, Role::Admin) => ("admin_made", user.as_str()),
+        GroupAction::SetRole(user, _) => ("admin_removed", user.as_str()),
+        GroupAction::Transfer(user) => ("group_transferred", user.as_str()),
+        GroupAction::Dissolve | GroupAction::Dismiss => ("group_dissolved", ""),
+        _ => return Ok(()),
+    };
+    let act = Act { target: format!("group:{id}"), ..Act::by_user(&caller.user, name, None) };
+    audit::record_now(chat, &act.with("users", whom)).await
 }
 
 /// Normalizes a group's or member's name. An invalid one stays as it is, and the policy refuses it.

@@ -217,6 +217,9 @@ reasons! {
     /// Only the owner can do this to an admin.
     #[error("only the owner can do this to an admin")]
     CannotTouchAdmin,
+    /// The user is in as many groups as one may be.
+    #[error("you are in as many groups as one can be, leave one first")]
+    TooManyGroups,
     /// The owner has to transfer the ownership before leaving.
     #[error("transfer ownership before you leave, or dissolve the group")]
     OwnerMustTransfer,

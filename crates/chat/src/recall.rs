@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::audit::{self, Act};
 use crate::chat::Chat;
 use crate::ids::{ConversationId, MessageId, Seq};
 use crate::model::{Caller, Change, Message};
@@ -21,6 +22,12 @@ pub async fn recall(chat: &Chat, caller: &Caller, id: MessageId) -> Result<Arc<M
     let may = Box::new(move |facts: RecallFacts<'_>| may_recall(&rules, &by, facts, now));
     let recalled = chat.store.recall(id, actor, may).await??;
     chat.meters.count_recall();
+    if recalled.sender != caller.user {
+        let act = Act::by_user(&caller.user, "message_recalled", None);
+        let act = Act { target: format!("message:{id}"), ..act };
+        let act = act.with("conversation", recalled.conversation.as_str());
+        audit::record_now(chat, &act.with("sender", recalled.sender.as_str())).await?;
+    }
     Ok(recalled)
 }
 

@@ -74,6 +74,8 @@ pub struct Rules {
     pub registrations_per_minute: u32,
     /// Private conversations that a user may begin per hour; zero is no limit.
     pub strangers_per_hour: u32,
+    /// Messages of a broadcast per second.
+    pub broadcast_per_second: u32,
     /// Whether somebody who is blocked is told so when they send; otherwise their messages just do not arrive.
     pub tell_blocked: bool,
     /// What a new password must be.
@@ -101,6 +103,10 @@ impl Default for PasswordRules {
 pub struct GroupRules {
     pub members_max: u32,
     pub admins_max: usize,
+    /// Groups that a user may be in and still create or join another one.
+    pub per_user_max: usize,
+    /// Groups that a user may be put into per hour by people they share no conversation with; zero is no limit.
+    pub by_strangers_per_hour: u32,
     /// Users that one request may name.
     pub batch_max: usize,
     /// Open requests to join per group.
@@ -152,6 +158,8 @@ impl Default for GroupRules {
         Self {
             members_max: 100_000,
             admins_max: 50,
+            per_user_max: 5000,
+            by_strangers_per_hour: 20,
             batch_max: 500,
             requests_max: 1000,
             mentions_max: 50,
@@ -190,6 +198,7 @@ impl Default for Rules {
             members_invite: false,
             registrations_per_minute: 600,
             strangers_per_hour: 100,
+            broadcast_per_second: 200,
             tell_blocked: false,
             passwords: PasswordRules::default(),
             groups: GroupRules::default(),

@@ -79,7 +79,7 @@ async fn check_first_message(
 }
 
 /// Whether somebody belongs to those whom a user lets do something.
-pub(crate) async fn accepts(
+async fn accepts(
     chat: &Chat,
     user: &UserId,
     audience: Audience,

@@ -13,6 +13,7 @@ use crate::admission::{Admission, AdmissionLimits};
 use crate::backups::Backups;
 use crate::delivery::Delivery;
 use crate::delivery::fanout::Fanout;
+use crate::http;
 use crate::meters::Meters;
 use crate::options::Options;
 
@@ -85,6 +86,11 @@ impl Gateway {
 
     pub(crate) fn backups(&self) -> Option<&Arc<dyn Backups>> {
         self.backups.get()
+    }
+
+    /// Continues the broadcasts that were not finished when the server stopped.
+    pub fn resume_broadcasts(&self) {
+        tokio::spawn(http::resume_broadcasts(Arc::clone(&self.chat)));
     }
 
     pub(crate) fn next_connection_id(&self) -> ConnectionId {

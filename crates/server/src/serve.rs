@@ -66,6 +66,7 @@ async fn run(config: &Config, connections_max: usize) -> anyhow::Result<()> {
     warn_if_open(address);
     file_modes::warn_if_folder_is_open(Path::new(&config.data));
     tokio::spawn(keep_sweeping(Arc::clone(&gateway)));
+    gateway.resume_broadcasts();
     thread::Builder::new().name("nexo-metrics".into()).spawn(move || keep_folding(&metrics))?;
     if !config.metrics.listen.is_empty() {
         serve_metrics(&gateway, &config.metrics.listen).await?;

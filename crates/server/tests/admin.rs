@@ -312,3 +312,42 @@ async fn every_act_is_in_the_audit_log_which_is_a_chain() {
     let next = server.http.get(&format!("/admin/audit?limit=2&cursor={cursor}"), &token).await;
     assert_eq!(next.data()["entries"][0]["number"], cursor - 1);
 }
+
+#[tokio::test]
+async fn a_broadcast_reaches_everybody_once_also_across_a_restart() {
+    let server =
+        Setup::new(env!("CARGO_BIN_EXE_nexo")).with("NEXO_ACCOUNTS__BROADCAST_PER_SECOND", "100");
+    let mut server = server.start();
+    let token =
+        std::fs::read_to_string(server.data().join("system.token")).unwrap().trim().to_owned();
+    let alice = server.person("alice").await;
+    for n in 0..120 {
+        server.http.put(&format!("/admin/users/u{n:03}"), &token, json!({})).await.data();
+    }
+    let made = server.http.post("/admin/broadcast", &token, json!({ "text": "maintenance" })).await;
+    let path = format!("/admin/broadcast/{}", made.data()["broadcast_id"].as_str().unwrap());
+    tokio::time::sleep(std::time::Duration::from_millis(700)).await;
+    server.kill(); // in the middle
+    server.start_again(|setup| setup);
+    let started = std::time::Instant::now();
+    let done = loop {
+        let shown = server.http.get(&path, &token).await;
+        if shown.data()["is_done"] == true {
+            break shown;
+        }
+        assert!(started.elapsed() < std::time::Duration::from_secs(30), "{}", shown.text);
+        tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+    };
+    assert_eq!((&done.data()["sent"], &done.data()["failed"]), (&json!(121), &json!(0)));
+    let pulled = server.http.get("/msg/pull?conversation_id=si_alice_system", &alice.token).await;
+    assert_eq!(pulled.data()["messages"].as_array().unwrap().len(), 1, "{}", pulled.text);
+    for (body, field) in [
+        (json!({ "text": " " }), "text"),
+        (json!({ "text": "x".repeat(5000) }), "text"),
+        (json!({ "text": "x", "user_ids": [] }), "user_ids"),
+    ] {
+        let refused = server.http.post("/admin/broadcast", &token, body).await;
+        assert!(refused.reason() == "invalid_param" && refused.text.contains(field));
+    }
+    assert_eq!(server.http.get("/admin/broadcast/nothing", &token).await.reason(), "not_found");
+}

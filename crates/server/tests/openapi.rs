@@ -431,6 +431,10 @@ async fn administration(asking: &mut Asking<'_>, alice: &Person, system: &str) {
     asking.ask(system, "get", &path, Value::Null).await;
     asking.ask(system, "get", &format!("{path}/around"), Value::Null).await;
     asking.ask(system, "post", &format!("{path}/recall"), json!({})).await;
+    let body = json!({ "text": "hello", "user_ids": ["carol"] });
+    let broadcast =
+        text(&asking.ask(system, "post", "/admin/broadcast", body).await["broadcast_id"]);
+    asking.ask(system, "get", &format!("/admin/broadcast/{broadcast}"), Value::Null).await;
     asking.ask(system, "get", "/admin/statistics", Value::Null).await;
     asking.ask(system, "get", "/admin/audit?limit=3", Value::Null).await;
     asking.ask(system, "get", "/admin/audit/verify", Value::Null).await;

@@ -15,9 +15,9 @@ use nexo_chat::Reason::{
     NotMessageSender, OriginNotAllowed, OwnerMustTransfer, ReauthUidMismatch, ReceiverBlocked,
     RegistrationClosed, ReservedUserId, ResetFailed, RevokeTimeout, ScopeMissing, ServerBusy,
     SessionInvalid, ShuttingDown, SlowConsumer, TargetIsSelf, TargetNotMember, TokenExpired,
-    TokenRefused, TooManyAdmins, TooManyConnections, TooManyJoinRequests, TooManyMentions,
-    TooManyRequests, TooManyStrangers, TooManyUsers, TotpRequired, TotpWrong, Unauthorized,
-    UnknownAckType, UnknownMsgType, UserExists, UserNotFound,
+    TokenRefused, TooManyAdmins, TooManyConnections, TooManyGroups, TooManyJoinRequests,
+    TooManyMentions, TooManyRequests, TooManyStrangers, TooManyUsers, TotpRequired, TotpWrong,
+    Unauthorized, UnknownAckType, UnknownMsgType, UserExists, UserNotFound,
 };
 
 /// The codes of one reason.
@@ -135,6 +135,7 @@ pub fn row(reason: Reason) -> CodeRow {
         NotGroupAdmin => row("not_group_admin", 3007, 505, 403, Stays),
         CannotTouchOwner => row("cannot_touch_owner", 3008, 510, 403, Stays),
         CannotTouchAdmin => row("cannot_touch_admin", 3006, 516, 403, Stays),
+        TooManyGroups => row("too_many_groups", 1004, 6, 403, Stays),
         OwnerMustTransfer => row("owner_must_transfer", 3008, 515, 409, Stays),
         JoinNotAllowed => row("join_not_allowed", 1007, 509, 403, Stays),
         JoinRequestNotFound => row("join_request_not_found", 1005, 4, 404, Stays),

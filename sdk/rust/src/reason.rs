@@ -124,6 +124,7 @@ reasons! {
     NotGroupAdmin "not_group_admin" 403 Stays, false, "only the owner and admins of the group may do this";
     CannotTouchOwner "cannot_touch_owner" 403 Stays, false, "this cannot be done to the owner";
     CannotTouchAdmin "cannot_touch_admin" 403 Stays, false, "only the owner can do this to an admin";
+    TooManyGroups "too_many_groups" 403 Stays, false, "you are in as many groups as one can be, leave one first";
     OwnerMustTransfer "owner_must_transfer" 409 Stays, false, "transfer ownership before you leave, or dissolve the group";
     JoinNotAllowed "join_not_allowed" 403 Stays, false, "this group can only be joined by invitation";
     JoinRequestNotFound "join_request_not_found" 404 Stays, false, "no such request to join";

@@ -78,6 +78,7 @@ export const codes = {
   not_group_admin: { numbered: 3007, dotted: 505, http: 403, close: "stays", retry: false, text: "only the owner and admins of the group may do this" },
   cannot_touch_owner: { numbered: 3008, dotted: 510, http: 403, close: "stays", retry: false, text: "this cannot be done to the owner" },
   cannot_touch_admin: { numbered: 3006, dotted: 516, http: 403, close: "stays", retry: false, text: "only the owner can do this to an admin" },
+  too_many_groups: { numbered: 1004, dotted: 6, http: 403, close: "stays", retry: false, text: "you are in as many groups as one can be, leave one first" },
   owner_must_transfer: { numbered: 3008, dotted: 515, http: 409, close: "stays", retry: false, text: "transfer ownership before you leave, or dissolve the group" },
   join_not_allowed: { numbered: 1007, dotted: 509, http: 403, close: "stays", retry: false, text: "this group can only be joined by invitation" },
   join_request_not_found: { numbered: 1005, dotted: 4, http: 404, close: "stays", retry: false, text: "no such request to join" },

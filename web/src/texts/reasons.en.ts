@@ -66,6 +66,7 @@ export const reasons: Record<Reason, string> = {
   not_group_admin: "Only the owner and admins can do this.",
   cannot_touch_owner: "This cannot be done to the owner.",
   cannot_touch_admin: "Only the owner can do this to an admin.",
+  too_many_groups: "You are in as many groups as possible. Leave one first.",
   owner_must_transfer: "You own this group. Transfer ownership first, or dissolve the group.",
   join_not_allowed: "This group can be joined by invitation only.",
   join_request_not_found: "This request has already been answered.",

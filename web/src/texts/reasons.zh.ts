@@ -66,6 +66,7 @@ export const reasons: Record<Reason, string> = {
   not_group_admin: "只有群主和管理员可以这样做。",
   cannot_touch_owner: "不能对群主这样做。",
   cannot_touch_admin: "只有群主可以对管理员这样做。",
+  too_many_groups: "你加入的群组数量已达上限，请先退出一个。",
   owner_must_transfer: "你是群主，请先转让或解散群组。",
   join_not_allowed: "这个群只能通过邀请加入。",
   join_request_not_found: "这个申请已被其他人处理。",

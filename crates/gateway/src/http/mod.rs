@@ -33,6 +33,7 @@ use openapi::paths::Paths;
 use response::RequestContext;
 
 pub(crate) use request_head::AmbiguousLength;
+pub(crate) use routes::admin::broadcast::resume as resume_broadcasts;
 
 /// Answers above this many bytes are compressed for clients that accept it.
 const COMPRESS_ABOVE: u64 = 1024;

@@ -77,6 +77,18 @@ impl InPath for InviteId {
     }
 }
 
+/// The id of a broadcast.
+pub(super) struct BroadcastId(pub(super) String);
+
+impl InPath for BroadcastId {
+    const NAME: &'static str = "broadcast_id";
+    const UNKNOWN: Reason = Reason::NotFound;
+
+    fn parse(text: &str) -> Option<Self> {
+        Some(Self(text.to_owned()))
+    }
+}
+
 impl<T: InPath> FromRequestParts<Arc<Gateway>> for PathId<T> {
     type Rejection = Response;
 

@@ -215,7 +215,7 @@ mod tests {
         config.session.policy = "any".into();
         config.listen = "nowhere".into();
         config.auth.registration = "invite".into();
-        assert_eq!(config.problems().len(), 4);
+        assert_eq!(config.problems().len(), 3);
         config.auth.registration = "maybe".into();
         assert_eq!(config.problems().len(), 4);
     }

@@ -50,6 +50,7 @@ impl Config {
             members_invite: self.auth.invites_by == "members",
             registrations_per_minute: limits.registrations_per_minute,
             strangers_per_hour: self.accounts.strangers_per_hour,
+            broadcast_per_second: self.accounts.broadcast_per_second,
             tell_blocked: self.accounts.tell_blocked,
             passwords: PasswordRules {
                 min_chars: self.auth.password_min_chars,
@@ -64,6 +65,8 @@ impl Config {
         GroupRules {
             members_max: groups.members_max,
             admins_max: groups.admins_max,
+            per_user_max: groups.per_user_max,
+            by_strangers_per_hour: groups.by_strangers_per_hour,
             batch_max: groups.batch_max,
             requests_max: groups.join_requests_max,
             mentions_max: groups.mentions_max,

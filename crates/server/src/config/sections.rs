@@ -60,6 +60,7 @@ pub(crate) struct TokenSettings {
 pub(crate) struct AccountSettings {
     pub(crate) tell_blocked: bool,
     pub(crate) strangers_per_hour: u32,
+    pub(crate) broadcast_per_second: u32,
 }
 
 /// Devices and sockets per user.
@@ -122,6 +123,8 @@ pub(crate) struct MessageSettings {
 pub(crate) struct GroupSettings {
     pub(crate) members_max: u32,
     pub(crate) admins_max: usize,
+    pub(crate) per_user_max: usize,
+    pub(crate) by_strangers_per_hour: u32,
     pub(crate) batch_max: usize,
     pub(crate) join_requests_max: u32,
     pub(crate) mentions_max: usize,

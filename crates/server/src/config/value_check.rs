@@ -73,6 +73,10 @@ impl Config {
             "auth.registration is `open`, `invite` or `closed`",
         );
         problems.require(
+            (1..=1000).contains(&self.accounts.broadcast_per_second),
+            "accounts.broadcast_per_second is 1 to 1000",
+        );
+        problems.require(
             matches!(self.auth.invites_by.as_str(), "operator" | "members"),
             "auth.invites_by is `operator` or `members`",
         );

@@ -31,7 +31,7 @@ pub(in crate::http) fn paths(paths: &mut Paths) {
     paths.group("Groups", "Groups, who is in them, and what was said there.");
     paths! { paths:
         POST "/group/create" create, "Makes a group; you own it."
-            [InvalidParam BadGroupName BadGroupProfile UserNotFound TooManyUsers GroupFull]
+            [InvalidParam BadGroupName BadGroupProfile UserNotFound TooManyUsers GroupFull TooManyGroups]
         GET "/group/info" info, "Shows a group by its id or by its code; members see more."
             [MissingGroupId GroupNotFound GroupDissolved MemberNotActive]
         GET "/group/joined" joined, "Lists the groups you are in." []

@@ -16,7 +16,7 @@ use crate::http::response::{ApiResponse, RequestContext};
 use crate::http::routes::groups::{ACTING, by_id_or_code};
 
 /// Why a request to join may be refused.
-const JOINING: [Reason; 9] = [
+const JOINING: [Reason; 10] = [
     Reason::BadUserId,
     Reason::MissingGroupId,
     Reason::GroupNotFound,
@@ -26,6 +26,7 @@ const JOINING: [Reason; 9] = [
     Reason::BodyTooLong,
     Reason::TooManyJoinRequests,
     Reason::GroupFull,
+    Reason::TooManyGroups,
 ];
 
 pub(in crate::http) fn paths(paths: &mut Paths) {

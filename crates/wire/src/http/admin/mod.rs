@@ -2,6 +2,7 @@
 
 pub mod audit;
 pub mod backup;
+pub mod broadcast;
 pub mod groups;
 pub mod keys;
 pub mod messages;

@@ -2,6 +2,7 @@
 
 mod audit;
 mod backup;
+pub(crate) mod broadcast;
 mod groups;
 mod keys;
 mod messages;
@@ -15,6 +16,7 @@ pub(in crate::http) fn paths(paths: &mut Paths) {
     users::paths(paths);
     groups::paths(paths);
     messages::paths(paths);
+    broadcast::paths(paths);
     audit::paths(paths);
     backup::paths(paths);
 }
