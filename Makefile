@@ -40,6 +40,7 @@ fmt: ## format everything
 gen: ## regenerate the generated pages
 	UPDATE_DOCS=1 $(CARGO) test -q -p nexo-wire documentation
 	UPDATE_DOCS=1 $(CARGO) test -q -p nexo --test openapi documentation
+	UPDATE_DOCS=1 $(CARGO) test -q -p nexo --test permissions documentation
 
 fuzz: ## run the long form of the decoders' property tests: CASES=200000
 	PROPTEST_CASES=$(CASES) $(CARGO) test --release -p nexo-wire --test typed --test numbered --test dotted
