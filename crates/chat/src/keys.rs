@@ -176,6 +176,10 @@ pub async fn create(
     if new.scopes.is_empty() {
         return Err(DetailedReason::field("scopes").into());
     }
+    // Nobody gives what they do not have, so that an admin key cannot speak as the system user.
+    for scope in new.scopes.iter().filter(|scope| **scope != Scope::Metrics) {
+        operator.require(*scope)?;
+    }
     if list(store, operator).await?.len() >= KEYS_MAX {
         return Err(DetailedReason::new(Reason::Forbidden, "there are too many keys").into());
     }

@@ -79,6 +79,20 @@ async fn many_users_are_imported_line_by_line() {
 }
 
 #[tokio::test]
+async fn a_bot_never_has_a_password() {
+    let (server, token) = start();
+    server.person("helper").await;
+    let put = async |body: Value| server.http.put("/admin/users/helper", &token, body).await;
+    let both = put(json!({ "is_bot": true, "password": "long enough words" })).await;
+    assert_eq!(both.reason(), "bad_password");
+    assert_eq!(put(json!({ "is_bot": true })).await.data()["user"]["has_password"], false);
+    assert_eq!(login(&server, "helper").await.reason(), "login_failed");
+    assert_eq!(put(json!({ "password": "long enough words" })).await.reason(), "bad_password");
+    let code = server.http.post("/admin/users/helper/reset_code", &token, json!({})).await;
+    assert_eq!(code.reason(), "bad_password");
+}
+
+#[tokio::test]
 async fn users_are_listed_in_pages_and_searched() {
     let (server, token) = start();
     for id in ["anna", "berta", "carla", "dora"] {

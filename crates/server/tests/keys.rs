@@ -46,6 +46,16 @@ async fn a_key_opens_what_its_scopes_say() {
 }
 
 #[tokio::test]
+async fn nobody_gives_a_key_more_than_they_have() {
+    let server = start();
+    let (admin, _) = new_key(&server, json!({ "name": "a", "scopes": ["admin"] })).await;
+    for (scope, status) in [("backend", 200), ("admin", 200), ("metrics", 200), ("system", 403)] {
+        let body = json!({ "name": scope, "scopes": [scope] });
+        assert_eq!(server.http.post("/admin/keys", &admin, body).await.status, status, "{scope}");
+    }
+}
+
+#[tokio::test]
 async fn wrong_expired_and_revoked_keys_are_refused_alike() {
     let server = start();
     let alice = server.person("alice").await;

@@ -117,8 +117,7 @@ pub async fn upsert(
 ) -> Result<(Arc<User>, bool), Error> {
     operator.require(Scope::Backend)?;
     if wanted.is_bot == Some(true) && wanted.password.is_some() {
-        let why = "a bot has no password";
-        return Err(DetailedReason::new(Reason::BadPassword, why).into());
+        return Err(bot_password().into());
     }
     let (user, created) = match user_lookup::find_account(&*chat.store, typed).await? {
         Some(user) => (change(chat, &user, wanted).await?, false),
@@ -131,6 +130,11 @@ pub async fn upsert(
     let action = if created { "user_created" } else { "user_changed" };
     audit::record_now(chat, &Act::by(operator, action, format!("user:{}", user.id))).await?;
     Ok((user, created))
+}
+
+/// A bot signs in by a key alone.
+fn bot_password() -> DetailedReason {
+    DetailedReason::new(Reason::BadPassword, "a bot has no password")
 }
 
 /// Creates an account; `None` if the id is taken meanwhile.
@@ -181,6 +185,10 @@ async fn change(chat: &Chat, user: &User, wanted: UserUpsert) -> Result<Arc<User
     if let AccountStatus::Deleted { .. } = user.details.status {
         return Err(Reason::UserNotFound.into());
     }
+    let is_bot = wanted.is_bot.unwrap_or(user.details.is_bot);
+    if is_bot && wanted.password.is_some() {
+        return Err(bot_password().into());
+    }
     let profile = checked_profile(wanted.profile)?;
     let mut whole = user.profile.clone();
     whole.apply(profile.clone());
@@ -192,14 +200,17 @@ async fn change(chat: &Chat, user: &User, wanted: UserUpsert) -> Result<Arc<User
         }
         None => None,
     };
+    let becomes_bot = is_bot && !user.details.is_bot;
+    // Whoever knew the password of an account that becomes a bot is signed out with it.
+    let hash = if becomes_bot { Some(String::new()) } else { hash };
     let ends_logins = hash.is_some();
-    let (is_bot, now) = (wanted.is_bot, chat.clock.now());
+    let now = chat.clock.now();
     let changed = chat.store.change_account(
         &user.id,
         Box::new(move |user| {
             let mut user = user.clone();
             user.update(profile.clone(), now);
-            user.details.is_bot = is_bot.unwrap_or(user.details.is_bot);
+            user.details.is_bot = is_bot;
             if let Some(hash) = &hash {
                 user.password_hash.clone_from(hash);
                 user.session_version += 1;
@@ -361,6 +372,9 @@ pub async fn issue_reset_code(
     let user = find(chat, typed).await?;
     if let AccountStatus::Deleted { .. } = user.details.status {
         return Err(Reason::UserNotFound.into());
+    }
+    if user.details.is_bot {
+        return Err(bot_password().into());
     }
     let issued =
         password_reset::issue(&*chat.store, &*chat.rng, chat.clock.now(), &user.id).await?;

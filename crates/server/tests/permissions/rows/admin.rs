@@ -34,6 +34,16 @@ pub(super) fn rows() -> Vec<Row> {
         row("POST /admin/groups/{group_id}/transfer", |w| {
             body(&json!({ "user_id": w.id("target") }))
         }),
+        row("POST /admin/broadcast", |w| {
+            body(&json!({ "text": "hello", "user_ids": [w.id("target")] }))
+        }),
+        prepared("GET /admin/broadcast/{broadcast_id}", "", |w| {
+            Box::pin(async {
+                let body = json!({ "text": "hello", "user_ids": [w.id("target")] });
+                let made = w.site.operate("/admin/broadcast", &body).await;
+                empty().param("broadcast_id", &text(&made["broadcast_id"]))
+            })
+        }),
         row("POST /admin/invites", |_| body(&json!({ "uses": 2 }))),
         prepared("DELETE /admin/invites/{invite_id}", "", |w| {
             Box::pin(async {

@@ -1,5 +1,6 @@
 //! Devices, privacy and the invite links of users.
 
+use nexo_sim::person::PASSWORD;
 use serde_json::json;
 
 use super::{Row, prepared, row, row_about};
@@ -19,6 +20,13 @@ pub(super) fn rows() -> Vec<Row> {
                 let newest = &devices.data()[0];
                 body(&json!({ "login_id": newest["login_id"] }))
             })
+        }),
+        row("POST /user/totp/begin", |_| body(&json!({ "password": PASSWORD }))),
+        row_about("POST /user/totp/confirm", "a wrong code", |_| {
+            body(&json!({ "code": "000000" }))
+        }),
+        row_about("POST /user/totp/remove", "there is none", |_| {
+            body(&json!({ "password": PASSWORD, "code": "000000" }))
         }),
         row("POST /user/block", |w| body(&json!({ "user_id": w.id("guest") }))),
         row("POST /user/unblock", |w| body(&json!({ "user_id": w.id("guest") }))),

@@ -43,7 +43,7 @@ pub(super) fn paths(paths: &mut Paths) {
         DELETE "/admin/users/{user_id}" delete,
             "Deletes an account: profile, password, sign-ins, memberships. Its id is never used again." []
         POST "/admin/users/{user_id}/reset_code" reset_code,
-            "Makes a one-time code with which the user sets a new password." []
+            "Makes a one-time code with which the user sets a new password." [BadPassword]
         GET "/admin/users/{user_id}/sessions" list_sessions, "Lists where a user is signed in." []
         POST "/admin/users/{user_id}/sessions/end" end_sessions,
             "Ends one sign-in of a user, or all; their sockets close at once." [NotFound]
