@@ -19,9 +19,11 @@ use tokio::net::TcpListener;
 use crate::growth::growth;
 
 /// No rate limits and cheap password hashes: the benchmarks measure messages.
-pub(crate) const SETTINGS: [(&str, &str); 10] = [
+pub(crate) const SETTINGS: [(&str, &str); 12] = [
     ("NEXO_LIMITS__CONNECTIONS_PER_ADDRESS", "0"),
     ("NEXO_LIMITS__USER_SENDS_PER_SECOND", "0"),
+    ("NEXO_ACCOUNTS__STRANGERS_PER_HOUR", "0"),
+    ("NEXO_GROUPS__BY_STRANGERS_PER_HOUR", "0"),
     ("NEXO_LIMITS__USER_REQUESTS_PER_SECOND", "0"),
     ("NEXO_LIMITS__CONNECTION_FRAMES_PER_SECOND", "0"),
     ("NEXO_LIMITS__REGISTRATIONS_PER_MINUTE", "100000000"),

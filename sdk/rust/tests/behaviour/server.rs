@@ -43,6 +43,8 @@ impl Server {
             ("NEXO_AUTH__ARGON2_PASSES", "1"),
             ("NEXO_LIMITS__CONNECTION_FRAMES_PER_SECOND", "0"),
             ("NEXO_LIMITS__USER_SENDS_PER_SECOND", "0"),
+            ("NEXO_ACCOUNTS__STRANGERS_PER_HOUR", "0"),
+            ("NEXO_GROUPS__BY_STRANGERS_PER_HOUR", "0"),
             ("NEXO_LIMITS__USER_REQUESTS_PER_SECOND", "0"),
         ];
         let all = usual.iter().chain(settings);
