@@ -18,7 +18,7 @@ use crate::reason::{Error, Reason};
 use crate::rules::Rules;
 use crate::steady_time::SteadyTime;
 use crate::store::Store;
-use crate::strangers::BegunConversations;
+use crate::strangers::KnownConversations;
 use crate::sync::Catchup;
 use crate::throttle::Throttle;
 use crate::token::TokenKey;
@@ -53,7 +53,10 @@ pub struct Chat {
     pub(crate) stranger_throttle: Throttle<UserId>,
     /// Groups that a user is put into by people they do not know.
     pub(crate) stranger_group_throttle: Throttle<UserId>,
-    pub(crate) begun: BegunConversations,
+    /// Conversations that were counted against it.
+    pub(crate) counted_strangers: KnownConversations,
+    /// Conversations that have begun.
+    pub(crate) begun: KnownConversations,
     /// When refresh tokens were rotated.
     pub(crate) steady_time: SteadyTime,
     pub(crate) meters: Meters,
@@ -116,7 +119,8 @@ impl Chat {
             login_throttle,
             stranger_throttle,
             stranger_group_throttle,
-            begun: BegunConversations::default(),
+            counted_strangers: KnownConversations::default(),
+            begun: KnownConversations::default(),
             steady_time: SteadyTime::default(),
             meters: Meters::default(),
             instance: "".into(),

@@ -13,9 +13,10 @@ use crate::store::StoreError;
 /// Conversations remembered in each of two generations.
 const KNOWN_MAX: usize = 50_000;
 
-/// Private conversations that are known to have begun. Forgetting one costs a read.
+/// Private conversations of which something is known, such as that they have begun. Bounded: forgetting one costs a
+/// read.
 #[derive(Default)]
-pub(crate) struct BegunConversations(Mutex<Generations>);
+pub(crate) struct KnownConversations(Mutex<Generations>);
 
 #[derive(Default)]
 struct Generations {
@@ -23,7 +24,7 @@ struct Generations {
     older: HashSet<ConversationId>,
 }
 
-impl BegunConversations {
+impl KnownConversations {
     fn contains(&self, conversation: &ConversationId) -> bool {
         let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         known.younger.contains(conversation) || known.older.contains(conversation)
@@ -72,8 +73,12 @@ async fn check_first_message(
     if !accepts(chat, receiver, audience, sender).await? {
         return Err(Reason::NotAccepting.into());
     }
-    if !chat.stranger_throttle.take(sender.clone(), chat.clock.ticks()) {
-        return Err(Reason::TooManyStrangers.into());
+    // Once for each conversation: a client may send more before its first message is stored.
+    if !chat.counted_strangers.contains(conversation) {
+        if !chat.stranger_throttle.take(sender.clone(), chat.clock.ticks()) {
+            return Err(Reason::TooManyStrangers.into());
+        }
+        chat.counted_strangers.insert(conversation.clone());
     }
     Ok(())
 }
@@ -101,7 +106,7 @@ mod tests {
 
     #[test]
     fn what_is_known_is_bounded() {
-        let known = BegunConversations::default();
+        let known = KnownConversations::default();
         let conversation = |n: usize| {
             let user = |id: String| UserId::parse(&id).unwrap();
             ConversationId::private(&user("a".to_owned()), &user(format!("b{n}")))

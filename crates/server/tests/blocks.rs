@@ -163,3 +163,16 @@ async fn nobody_begins_conversations_without_end() {
     }
     assert_eq!(s.send("victim0", "d1", "more").await["ackType"], "saved");
 }
+
+#[tokio::test]
+async fn a_burst_into_a_new_conversation_counts_once() {
+    let server = Setup::new(env!("CARGO_BIN_EXE_nexo"))
+        .with("NEXO_ACCOUNTS__STRANGERS_PER_HOUR", "1")
+        .start();
+    let [alice, _bob] = server.people(["alice", "bob"]).await;
+    let (mut a, _) = server.connect(&alice).await;
+    a.burst((0..50).map(|n| nexo_sim::socket::chat("bob", &format!("c{n}"), "hi"))).await;
+    for n in 0..50 {
+        assert_eq!(a.answer(&format!("c{n}")).await["ackType"], "saved");
+    }
+}

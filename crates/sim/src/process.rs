@@ -76,8 +76,6 @@ impl Setup {
         setup
             .with("NEXO_LIMITS__CONNECTIONS_PER_ADDRESS", "0")
             .with("NEXO_LIMITS__USER_SENDS_PER_SECOND", "0")
-            .with("NEXO_ACCOUNTS__STRANGERS_PER_HOUR", "0")
-            .with("NEXO_GROUPS__BY_STRANGERS_PER_HOUR", "0")
             .with("NEXO_LIMITS__USER_REQUESTS_PER_SECOND", "0")
             .with("NEXO_LIMITS__CONNECTION_FRAMES_PER_SECOND", "0")
             .with("NEXO_LIMITS__REGISTRATIONS_PER_MINUTE", "1000000")
