@@ -49,12 +49,11 @@ pub struct Chat {
     request_throttle: Throttle<UserId>,
     pub(crate) typing_throttle: Throttle<UserId>,
     pub(crate) login_throttle: LoginThrottle,
-    /// Private conversations that a user begins.
+    /// Private conversations that a user begins, and those that were counted.
     pub(crate) stranger_throttle: Throttle<UserId>,
+    pub(crate) counted_strangers: KnownConversations,
     /// Groups that a user is put into by people they do not know.
     pub(crate) stranger_group_throttle: Throttle<UserId>,
-    /// Conversations that were counted against it.
-    pub(crate) counted_strangers: KnownConversations,
     /// Conversations that have begun.
     pub(crate) begun: KnownConversations,
     /// When refresh tokens were rotated.
