@@ -54,8 +54,8 @@ pub(super) fn rows() -> Vec<Row> {
         row_about("POST /admin/keys", "scope `backend`", |_| {
             body(&json!({ "name": "made", "scopes": ["backend"] }))
         }),
-        row_about("POST /admin/keys", "every scope", |_| {
-            body(&json!({ "name": "made", "scopes": ["backend", "admin", "metrics", "system"] }))
+        row_about("POST /admin/keys", "every scope but `system`", |_| {
+            body(&json!({ "name": "made", "scopes": ["backend", "admin", "metrics"] }))
         }),
         prepared("DELETE /admin/keys/{key_id}", "", |w| {
             Box::pin(async {

@@ -1,5 +1,8 @@
 //! Devices, privacy and the invite links of users.
 
+use data_encoding::BASE32_NOPAD;
+use nexo_chat::totp;
+use nexo_sim::clock::wall_clock;
 use nexo_sim::person::PASSWORD;
 use serde_json::json;
 
@@ -22,8 +25,14 @@ pub(super) fn rows() -> Vec<Row> {
             })
         }),
         row("POST /user/totp/begin", |_| body(&json!({ "password": PASSWORD }))),
-        row_about("POST /user/totp/confirm", "a wrong code", |_| {
-            body(&json!({ "code": "000000" }))
+        prepared("POST /user/totp/confirm", "the code of the member", |w| {
+            Box::pin(async {
+                let password = json!({ "password": PASSWORD });
+                let begun = w.post("member", "/user/totp/begin", &password).await;
+                let secret = text(&begun["secret"]);
+                let secret = BASE32_NOPAD.decode(secret.as_bytes()).expect("base32");
+                body(&json!({ "code": totp::shown_at(&secret, wall_clock()) }))
+            })
         }),
         row_about("POST /user/totp/remove", "there is none", |_| {
             body(&json!({ "password": PASSWORD, "code": "000000" }))
