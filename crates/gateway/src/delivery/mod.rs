@@ -87,6 +87,10 @@ impl Delivery {
                 self.fanout.subscriptions.on_remote_online(group, (instance, people), *asks, now);
             }
             Event::Profile { user, within, .. } => {
+                // A deletion publishes the empty profile.
+                if let Some(chat) = self.background.chat() {
+                    chat.store.forget_user(user);
+                }
                 self.fanout.push_profile(event, user, within, wakes);
             }
             Event::Settings { user, conversation, settings } => {

@@ -10,10 +10,11 @@ use serde_json::{Map, Value, json};
 use crate::Payload;
 
 const PROTO: &str = include_str!("../../proto/dotted.proto");
-const SOURCES: [&str; 4] = [
+const SOURCES: [&str; 5] = [
     include_str!("../../src/dotted/payload/mod.rs"),
     include_str!("../../src/dotted/payload/auth.rs"),
     include_str!("../../src/dotted/payload/chat.rs"),
+    include_str!("../../src/dotted/payload/friend.rs"),
     include_str!("../../src/dotted/payload/group.rs"),
 ];
 
