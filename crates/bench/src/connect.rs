@@ -261,7 +261,7 @@ impl fmt::Display for ConnectReport {
         match self.p4_memory {
             Some(ratio) => writeln!(
                 f,
-                "\nP4 memory of a connection ÷ a bare one: {ratio:.2} (goal: at most 1.30)"
+                "\nP4 memory of a connection ÷ a bare one: {ratio:.2} (goal: at most 1.00)"
             ),
             None => Ok(()),
         }

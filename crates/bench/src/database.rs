@@ -300,7 +300,7 @@ impl fmt::Display for DatabaseReport {
         let alone = self.engine_per_second / self.messages_per_second;
         writeln!(
             f,
-            "\nP8 {:.2} of the same rows (goal: at least 0.6), {alone:.2} of messages alone",
+            "\nP8 {:.2} of the same rows (goal: at least 0.7), {alone:.2} of messages alone",
             self.p8_ratio
         )
     }

@@ -195,7 +195,7 @@ fn write_disk(f: &mut fmt::Formatter<'_>, baseline: &Baseline) -> fmt::Result {
 fn write_ratios(f: &mut fmt::Formatter<'_>, ratios: &Ratios) -> fmt::Result {
     writeln!(f)?;
     if let Some(ratio) = ratios.p1_throughput {
-        writeln!(f, "P1 saved/s ÷ bare relay/s: {ratio:.2} (goal: at least 0.50)")?;
+        writeln!(f, "P1 saved/s ÷ bare relay/s: {ratio:.2} (goal: at least 0.60)")?;
     }
     if let (Some(ratio), Some(batch)) = (ratios.p2_latency, ratios.disk_batch) {
         writeln!(
@@ -208,7 +208,7 @@ fn write_ratios(f: &mut fmt::Formatter<'_>, ratios: &Ratios) -> fmt::Result {
         writeln!(f, "   the same ÷ the bare relay's p99 at the same rate: {ratio:.2}")?;
     }
     if let Some(ratio) = ratios.p3_fan_out {
-        writeln!(f, "P3 pushed/s ÷ bare broadcast/s: {ratio:.2} (goal: at least 0.70)")?;
+        writeln!(f, "P3 pushed/s ÷ bare broadcast/s: {ratio:.2} (goal: at least 0.80)")?;
     }
     Ok(())
 }

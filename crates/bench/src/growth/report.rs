@@ -95,7 +95,7 @@ impl GrowthReport {
         let crash = &self.crash;
         writeln!(f, "  {} acknowledged before the kills, {} lost", crash.acknowledged, crash.lost)?;
         let slowest = time(stopped.max_us.max(killed.max_us));
-        writeln!(f, "P6 ready after {slowest} or sooner (goal: at most 1 s)")
+        writeln!(f, "P6 ready after {slowest} or sooner (goal: at most 0.3 s)")
     }
 
     fn write_missed(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

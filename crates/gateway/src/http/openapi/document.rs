@@ -42,7 +42,7 @@ impl Document {
             operation["requestBody"] = json!({ "content": content, "required": required });
         }
         if let Some(schema) = described.lines {
-            let content = json!({ "application/x-ndjson": { "schema": schema } });
+            let content = json!({ "application/octet-stream": { "schema": schema } });
             operation["requestBody"] = json!({ "content": content, "required": true });
         }
         if let Some(scheme) = described.security {
