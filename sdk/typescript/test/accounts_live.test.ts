@@ -9,7 +9,7 @@ test("where an invitation is needed, its code makes one account", async () => {
   server = await Server.start({ NEXO_AUTH__REGISTRATION: "invite" });
   const { code } = await server.operate<{ code: string }>("POST", "/admin/invites");
   const client = server.client();
-  const user = { userId: "alice", nickname: "Alice", password: "password-1" };
+  const user = { userId: "alice", nickname: "Alice", password: "test-password-1" };
   const refused = { reason: "invite_invalid" };
   await expect(client.register(user)).rejects.toMatchObject(refused);
   await expect(client.register({ ...user, invite: "wrong" })).rejects.toMatchObject(refused);
@@ -50,7 +50,7 @@ test("one sign-in is ended, or all others", async () => {
   const web = await server.person("alice", { platform: 5 });
   const others = [1, 2, 3].map((platform) => server.client({ platform }));
   for (const other of others) {
-    await other.login("alice", "password-1");
+    await other.login("alice", "test-password-1");
     await until(() => other.state.name === "online", "online");
   }
   const [phone, tablet, laptop] = others as [typeof web, typeof web, typeof web];
@@ -75,7 +75,7 @@ test("whoever is blocked does not arrive, on any device, until the block ends", 
   server = await Server.start();
   const [alice, bob] = [await server.person("alice"), await server.person("bob")];
   const tablet = server.client();
-  await tablet.login("alice", "password-1");
+  await tablet.login("alice", "test-password-1");
   await until(() => tablet.state.name === "online", "online");
   await alice.block("bob");
   expect(await tablet.blocked()).toEqual(["bob"]);
