@@ -3,7 +3,6 @@
 #![allow(clippy::unwrap_used, reason = "only tests are here")]
 
 use data_encoding::BASE32_NOPAD;
-use nexo_chat::ids::Millis;
 use nexo_chat::totp;
 use nexo_sim::clock::wall_clock;
 use nexo_sim::http::HttpResponse;
@@ -19,8 +18,8 @@ async fn login(server: &Server, code: Option<&str>) -> HttpResponse {
     server.http.post("/auth/login", "", body).await
 }
 
-/// Turns it on. Returns the secret and the recovery codes.
-async fn turn_on(server: &Server, alice: &Person) -> (Vec<u8>, Vec<String>) {
+/// Turns it on. Returns the secret, the next code and the recovery codes.
+async fn turn_on(server: &Server, alice: &Person) -> (Vec<u8>, String, Vec<String>) {
     let body = json!({ "password": PASSWORD });
     let begun = server.http.post("/user/totp/begin", &alice.token, body).await;
     let secret = BASE32_NOPAD.decode(begun.data()["secret"].as_str().unwrap().as_bytes()).unwrap();
@@ -29,12 +28,13 @@ async fn turn_on(server: &Server, alice: &Person) -> (Vec<u8>, Vec<String>) {
     let wrong =
         server.http.post("/user/totp/confirm", &alice.token, json!({ "code": "000000" })).await;
     assert_eq!(wrong.reason(), "totp_wrong");
-    // The code of the step before, so that the one of now is left for signing in.
-    let code = totp::shown_at(&secret, Millis(wall_clock().0 - 30_000)).unwrap();
+    // The next code is accepted already, and still is if its step begins meanwhile.
+    let now = wall_clock();
+    let [code, next] = [now, now.plus(30_000)].map(|at| totp::shown_at(&secret, at).unwrap());
     let confirmed =
         server.http.post("/user/totp/confirm", &alice.token, json!({ "code": code })).await;
     let codes: &Vec<Value> = confirmed.data()["recovery_codes"].as_array().unwrap();
-    (secret, codes.iter().map(|code| code.as_str().unwrap().to_owned()).collect())
+    (secret, next, codes.iter().map(|code| code.as_str().unwrap().to_owned()).collect())
 }
 
 #[tokio::test]
@@ -44,11 +44,10 @@ async fn sign_in_asks_for_a_code_which_works_once() {
     let refused =
         server.http.post("/user/totp/begin", &alice.token, json!({ "password": "wrong" })).await;
     assert_eq!(refused.reason(), "login_failed");
-    let (secret, recovery) = turn_on(&server, &alice).await;
+    let (secret, code, recovery) = turn_on(&server, &alice).await;
     assert_eq!(recovery.len(), 10);
     assert_eq!(login(&server, None).await.reason(), "totp_required");
     assert_eq!(login(&server, Some("123")).await.reason(), "totp_wrong");
-    let code = totp::shown_at(&secret, wall_clock()).unwrap();
     assert_eq!(login(&server, Some(&code)).await.status, 200);
     assert_eq!(login(&server, Some(&code)).await.reason(), "totp_wrong", "it was used");
     assert_eq!(login(&server, Some(&recovery[3].to_lowercase())).await.status, 200);
@@ -74,8 +73,7 @@ async fn sign_in_asks_for_a_code_which_works_once() {
 async fn of_two_sign_ins_with_one_code_one_succeeds() {
     let server = Setup::new(env!("CARGO_BIN_EXE_nexo")).start();
     let alice = server.person("alice").await;
-    let (secret, _) = turn_on(&server, &alice).await;
-    let code = totp::shown_at(&secret, wall_clock()).unwrap();
+    let (_, code, _) = turn_on(&server, &alice).await;
     let (one, two) = tokio::join!(login(&server, Some(&code)), login(&server, Some(&code)));
     let signed_in = [one.status, two.status].iter().filter(|status| **status == 200).count();
     assert_eq!(signed_in, 1, "{} {}", one.text, two.text);
