@@ -132,7 +132,9 @@ pub async fn login(
     let id = id.map_err(|_| failed(FailureReason::UnknownUser, Reason::LoginFailed))?;
     let attempt = login_throttle::start_attempt(chat, &id, from).await;
     let attempt = attempt.map_err(|reason| failed(FailureReason::TooManyTries, reason))?;
+    // A deleted account is as if it did not exist.
     let user = user_lookup::find_account(&*chat.store, &id).await?;
+    let user = user.filter(|user| !user.details.status.is_deleted());
     let hash = user.as_ref().map(|user| user.password_hash.clone());
     // Longer passwords cannot be registered, so do not hash them.
     let verified = match password.len() {

@@ -11,7 +11,7 @@ use crate::membership::{
     Group, GroupAction, GroupChange, GroupFacts, GroupMember, GroupProfile, HistoryPolicy,
     JoinCode, JoinPolicy, JoinRequest, MemberProfileChange, NewGroup, Role,
 };
-use crate::model::{Audience, Caller, Standing};
+use crate::model::{Audience, Caller, ChangeKind, Standing};
 use crate::policy::group::{NAME_CHARS_MAX, decide, may_view};
 use crate::policy::name;
 use crate::read::Page;
@@ -78,10 +78,9 @@ pub async fn apply(
     if let GroupAction::Create(_) | GroupAction::Join { .. } = &action {
         check_group_count(chat, &caller.user).await?;
     }
-    let recorded = action.clone();
     let outcome = decide_in_store(chat, &caller.user, caller.connection, id, action).await?;
-    if !outcome.changes.is_empty() {
-        record_power(chat, caller, id, &recorded).await?;
+    for change in &outcome.changes {
+        record_role_change(chat, caller, id, &change.kind).await?;
     }
     Ok(outcome)
 }
@@ -179,22 +178,22 @@ async fn check_group_count(chat: &Chat, user: &UserId) -> Result<(), Error> {
     }
 }
 
-/// Records in the audit log what changes who has power in a group.
-async fn record_power(
+/// Records a change of roles, or the end of a group, in the audit log.
+async fn record_role_change(
     chat: &Chat,
     caller: &Caller,
     id: &GroupId,
-    action: &GroupAction,
+    change: &ChangeKind,
 ) -> Result<(), Error> {
-    let (name, whom) = match action {
-        GroupAction::SetRole(user, Role::Admin) => ("admin_made", user.as_str()),
-        GroupAction::SetRole(user, _) => ("admin_removed", user.as_str()),
-        GroupAction::Transfer(user) => ("group_transferred", user.as_str()),
-        GroupAction::Dissolve | GroupAction::Dismiss => ("group_dissolved", ""),
+    let (action, user) = match change {
+        ChangeKind::Role { user, role: Role::Admin } => ("admin_made", user.as_str()),
+        ChangeKind::Role { user, .. } => ("admin_removed", user.as_str()),
+        ChangeKind::Owner { user } => ("group_transferred", user.as_str()),
+        ChangeKind::Dissolved | ChangeKind::Dismissed => ("group_dissolved", ""),
         _ => return Ok(()),
     };
-    let act = Act { target: format!("group:{id}"), ..Act::by_user(&caller.user, name, None) };
-    audit::record_now(chat, &act.with("users", whom)).await
+    let act = Act { target: format!("group:{id}"), ..Act::by_user(&caller.user, action, None) };
+    audit::record_now(chat, &act.with("users", user)).await
 }
 
 /// Normalizes a group's or member's name. An invalid one stays as it is, and the policy refuses it.

@@ -15,7 +15,7 @@ use crate::failed_logins::{self, AttemptKind, FailureReason};
 use crate::ids::{Millis, UserId};
 use crate::model::ResetCode;
 use crate::policy::password;
-use crate::reason::{Error, Reason};
+use crate::reason::{DetailedReason, Error, Reason};
 use crate::store::Store;
 use crate::{login_throttle, user_lookup};
 
@@ -54,6 +54,12 @@ pub async fn issue(
 ) -> Result<IssuedCode, Error> {
     let user: Arc<_> =
         user_lookup::find_account(store, typed).await?.ok_or(Reason::UserNotFound)?;
+    if user.details.status.is_deleted() {
+        return Err(Reason::UserNotFound.into());
+    }
+    if user.details.is_bot {
+        return Err(DetailedReason::new(Reason::BadPassword, "a bot has no password").into());
+    }
     let (issued, stored) = generate(rng, &user.id, now);
     if !store.put_reset_code(&user.id, stored).await? {
         return Err(Reason::UserNotFound.into());

@@ -22,7 +22,8 @@ pub async fn recall(chat: &Chat, caller: &Caller, id: MessageId) -> Result<Arc<M
     let may = Box::new(move |facts: RecallFacts<'_>| may_recall(&rules, &by, facts, now));
     let recalled = chat.store.recall(id, actor, may).await??;
     chat.meters.count_recall();
-    if recalled.sender != caller.user {
+    let is_new = recalled.recalled.as_ref().is_some_and(|it| it.by == caller.user && it.at == now);
+    if is_new && recalled.sender != caller.user {
         let act = Act::by_user(&caller.user, "message_recalled", None);
         let act = Act { target: format!("message:{id}"), ..act };
         let act = act.with("conversation", recalled.conversation.as_str());

@@ -338,6 +338,8 @@ async fn a_broadcast_reaches_everybody_once_also_across_a_restart() {
     for n in 0..120 {
         server.http.put(&format!("/admin/users/u{n:03}"), &token, json!({})).await.data();
     }
+    server.http.put("/admin/users/gone", &token, json!({})).await.data();
+    server.http.delete("/admin/users/gone", &token).await.data();
     let made = server.http.post("/admin/broadcast", &token, json!({ "text": "maintenance" })).await;
     let path = format!("/admin/broadcast/{}", made.data()["broadcast_id"].as_str().unwrap());
     tokio::time::sleep(std::time::Duration::from_millis(700)).await;
@@ -352,6 +354,7 @@ async fn a_broadcast_reaches_everybody_once_also_across_a_restart() {
         assert!(started.elapsed() < std::time::Duration::from_secs(30), "{}", shown.text);
         tokio::time::sleep(std::time::Duration::from_millis(100)).await;
     };
+    // The one who was deleted is neither reached nor counted.
     assert_eq!((&done.data()["sent"], &done.data()["failed"]), (&json!(121), &json!(0)));
     let pulled = server.http.get("/msg/pull?conversation_id=si_alice_system", &alice.token).await;
     assert_eq!(pulled.data()["messages"].as_array().unwrap().len(), 1, "{}", pulled.text);

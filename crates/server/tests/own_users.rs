@@ -127,6 +127,19 @@ async fn every_refusal_looks_the_same_and_only_the_log_says_why() {
 }
 
 #[tokio::test]
+async fn who_is_disabled_or_deleted_is_not_let_in_by_their_provider() {
+    let provider = IdentityProvider::start().await;
+    let server = setup(&provider).start();
+    let bob = provider.token("first", "bob", &json!({}));
+    signed_in(&server, &bob).await;
+    let system = std::fs::read_to_string(server.data().join("system.token")).unwrap();
+    server.http.post("/admin/users/bob/disable", system.trim(), json!({})).await.data();
+    assert_eq!(sign_in(&server, &bob).await.reason(), "account_disabled");
+    server.http.delete("/admin/users/bob", system.trim()).await.data();
+    assert_eq!(sign_in(&server, &bob).await.reason(), "token_refused");
+}
+
+#[tokio::test]
 async fn without_create_only_people_with_an_account_sign_in() {
     let provider = IdentityProvider::start().await;
     let server = setup(&provider).with("NEXO_AUTH__TOKEN__CREATE", "false").start();

@@ -19,7 +19,8 @@ use crate::store::{Collection, DocumentId, DocumentPage};
 pub const NAMED_MAX: usize = 10_000;
 /// Messages between two records of the progress, and users read at a time.
 const STEP: usize = 50;
-const LISTED_MAX: usize = 100;
+/// Broadcasts read at a time.
+const READ_PAGE: usize = 100;
 
 /// A broadcast and how far it is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -100,9 +101,17 @@ pub async fn get(chat: &Chat, operator: &Operator, id: &str) -> Result<Broadcast
 
 /// The broadcasts that a stopped server did not finish.
 pub async fn unfinished(chat: &Chat) -> Result<Vec<String>, Error> {
-    let page = DocumentPage::first(Collection::Broadcasts, LISTED_MAX);
-    let found: Vec<(String, Broadcast)> = documents::list(&*chat.store, page).await?;
-    Ok(found.into_iter().filter(|(_, it)| !it.is_done).map(|(id, _)| id).collect())
+    let mut unfinished = Vec::new();
+    let mut page = DocumentPage::first(Collection::Broadcasts, READ_PAGE);
+    loop {
+        let found: Vec<(String, Broadcast)> = documents::list(&*chat.store, page.clone()).await?;
+        let is_last = found.len() < READ_PAGE;
+        page.after = found.last().map(|(id, _)| id.clone());
+        unfinished.extend(found.into_iter().filter(|(_, it)| !it.is_done).map(|(id, _)| id));
+        if is_last {
+            return Ok(unfinished);
+        }
+    }
 }
 
 /// Sends a broadcast to the end, from where it stopped.
@@ -112,7 +121,6 @@ pub async fn run(chat: &Chat, id: &str) -> Result<(), Error> {
     let mut broadcast = found.ok_or(Reason::NotFound)?;
     while !broadcast.is_done {
         let receivers = next_receivers(chat, &mut broadcast).await?;
-        broadcast.is_done = receivers.len() < STEP;
         for user in receivers {
             match send_to(chat, &broadcast, user).await {
                 Ok(()) => broadcast.sent += 1,
@@ -126,16 +134,19 @@ pub async fn run(chat: &Chat, id: &str) -> Result<(), Error> {
     Ok(())
 }
 
-/// The next receivers; fewer than a step if there are no more.
+/// The next receivers. Deleted accounts are not among everybody.
 async fn next_receivers(chat: &Chat, broadcast: &mut Broadcast) -> Result<Vec<UserId>, Error> {
     if let Some(users) = &broadcast.users {
         let next: Vec<UserId> = users.iter().skip(broadcast.reached).take(STEP).cloned().collect();
         broadcast.reached += next.len();
+        broadcast.is_done = next.len() < STEP;
         return Ok(next);
     }
     let users = chat.store.users(broadcast.after.as_ref(), STEP).await?;
+    broadcast.is_done = users.len() < STEP;
     broadcast.after = users.last().map(|user| user.id.clone()).or(broadcast.after.take());
-    Ok(users.into_iter().map(|user| user.id.clone()).collect())
+    let existing = users.iter().filter(|user| !user.details.status.is_deleted());
+    Ok(existing.map(|user| user.id.clone()).collect())
 }
 
 async fn send_to(chat: &Chat, broadcast: &Broadcast, user: UserId) -> Result<(), Error> {

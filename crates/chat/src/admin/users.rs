@@ -369,16 +369,9 @@ pub async fn issue_reset_code(
     typed: &UserId,
 ) -> Result<IssuedCode, Error> {
     operator.require(Scope::Admin)?;
-    let user = find(chat, typed).await?;
-    if let AccountStatus::Deleted { .. } = user.details.status {
-        return Err(Reason::UserNotFound.into());
-    }
-    if user.details.is_bot {
-        return Err(bot_password().into());
-    }
-    let issued =
-        password_reset::issue(&*chat.store, &*chat.rng, chat.clock.now(), &user.id).await?;
-    let act = Act::by(operator, "reset_code_created", format!("user:{}", user.id));
+    let (store, now) = (&*chat.store, chat.clock.now());
+    let issued = password_reset::issue(store, &*chat.rng, now, typed).await?;
+    let act = Act::by(operator, "reset_code_created", format!("user:{}", issued.user));
     audit::record_now(chat, &act).await?;
     Ok(issued)
 }

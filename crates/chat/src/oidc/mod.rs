@@ -189,7 +189,7 @@ pub async fn finish(
     let cookie = cookie.ok_or_else(|| refuse("", TokenRefusal::WrongBrowser))?;
     let id = one_time_code::redeem(chat, &oidc.used_codes, code, &cookie);
     let id = id.ok_or_else(|| refuse("", TokenRefusal::WrongCode))?;
-    let user = chat.store.user(&id).await?;
+    let user = chat.store.user(&id).await?.filter(|user| !user.details.status.is_deleted());
     let user = user.ok_or_else(|| refuse(id.as_str(), TokenRefusal::NoAccount))?;
     external_login::open(chat, user, device).await
 }

@@ -66,10 +66,13 @@ async fn login(
     Body(body): Body<LoginBody>,
 ) -> ApiResponse<SignedIn> {
     let LoginBody { user_id, password, platform_id, device_name, totp_code } = body;
-    let (address, platform) = (context.client_ip, Platform(platform_id));
-    let device = SignInDevice { address, platform, name: device_name };
-    let request = PasswordLogin { user_id, password, totp_code };
-    let signed = auth::login(&gateway.chat, request, &device).await;
+    let signed = async {
+        let name = account::normalize_device_name(&device_name)?;
+        let (address, platform) = (context.client_ip, Platform(platform_id));
+        let device = SignInDevice { address, platform, name };
+        auth::login(&gateway.chat, PasswordLogin { user_id, password, totp_code }, &device).await
+    };
+    let signed = signed.await;
     context.respond(signed.map(|(tokens, user)| SignedIn::new(tokens, &user)))
 }
 

@@ -45,7 +45,7 @@ pub(in crate::http) fn paths(paths: &mut Paths) {
     paths! { paths:
         POST "/auth/oidc/finish" finish,
             "Signs in with the one-time code of `/auth/oidc/callback`, in the browser that began."
-            [Forbidden TokenRefused]
+            [Forbidden TokenRefused AccountDisabled]
     }
 }
 

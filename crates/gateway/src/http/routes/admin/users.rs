@@ -6,6 +6,7 @@ use nexo_chat::admin::users::{self, UserUpsert};
 use nexo_chat::auth::SignInDevice;
 use nexo_chat::ids::{Platform, UserId};
 use nexo_chat::model::ProfileChange;
+use nexo_chat::policy::account;
 use nexo_chat::{DetailedReason, Error};
 use nexo_wire::http::accounts::SignedIn;
 use nexo_wire::http::admin::users::{
@@ -148,9 +149,13 @@ async fn login(
         profile: ProfileChange { nickname, ..ProfileChange::default() },
         ..UserUpsert::default()
     });
-    let (address, platform) = (context.client_ip, Platform(platform_id));
-    let device = SignInDevice { address, platform, name: device_name };
-    let signed = users::login(&gateway.chat, &operator, &id, create_with, &device).await;
+    let signed = async {
+        let name = account::normalize_device_name(&device_name)?;
+        let (address, platform) = (context.client_ip, Platform(platform_id));
+        let device = SignInDevice { address, platform, name };
+        users::login(&gateway.chat, &operator, &id, create_with, &device).await
+    };
+    let signed = signed.await;
     context.respond(signed.map(|(tokens, user)| SignedIn::new(tokens, &user)))
 }
 
