@@ -1,5 +1,5 @@
 //! The audit log: every administrative and security act, in order, each entry chained to the one before by its
-//! hash. Whoever changes, removes or inserts an entry breaks the chain, and [`verify`] finds where. No entry
+//! hash. Changing, removing or inserting an entry breaks the chain, and [`verify`] finds where. No entry
 //! has the text of a message, a password or a token.
 
 use std::collections::BTreeMap;

@@ -94,7 +94,7 @@ pub struct Operator {
 }
 
 impl Operator {
-    /// Whoever can run the program on the data folder or database.
+    /// The user of the command line, who can read the data folder or database anyway.
     pub fn command_line() -> Self {
         let (key, name) = ("cli".to_owned(), "command line".to_owned());
         Self { key, name, scopes: Scope::ALL.into(), from: None }

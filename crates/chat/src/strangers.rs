@@ -83,7 +83,7 @@ async fn check_first_message(
     Ok(())
 }
 
-/// Whether somebody belongs to those whom a user lets do something.
+/// Whether `other` is in the audience that `user` chose.
 async fn accepts(
     chat: &Chat,
     user: &UserId,

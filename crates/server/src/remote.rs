@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::config::Config;
 
-/// How long a server may take for one request. Deleting somebody with all their messages takes long.
+/// How long a server may take for one request. Deleting a user with all their messages takes long.
 const ANSWER_WITHIN: Duration = Duration::from_mins(10);
 
 #[derive(Deserialize)]

@@ -47,7 +47,7 @@ async fn read(
     Ok(chat.store.messages(conversation, range, limit, Order::Ascending).await?)
 }
 
-/// Recalls a message whoever sent it and whenever; everybody in the conversation is told.
+/// Recalls a message of any sender and any age; all members receive the recall.
 pub async fn recall(
     chat: &Chat,
     operator: &Operator,

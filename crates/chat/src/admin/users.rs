@@ -123,7 +123,7 @@ pub async fn upsert(
         Some(user) => (change(chat, &user, wanted).await?, false),
         None => match create(chat, typed, wanted.clone()).await? {
             Some(user) => (user, true),
-            // Somebody else created it meanwhile.
+            // Another request created it meanwhile.
             None => (change(chat, &*find(chat, typed).await?, wanted).await?, false),
         },
     };
@@ -169,7 +169,7 @@ pub(crate) async fn create(
     if chat.store.create_user(user.clone()).await? {
         return Ok(Some(Arc::new(user)));
     }
-    // Taken by somebody else meanwhile, or by an account whose id only looks like this one.
+    // Another request took the id meanwhile, or an account has an id that looks like it.
     match user_lookup::find_account(&*chat.store, id).await? {
         Some(_) => Ok(None),
         None => Err(Reason::UserExists.into()),
@@ -201,7 +201,7 @@ async fn change(chat: &Chat, user: &User, wanted: UserUpsert) -> Result<Arc<User
         None => None,
     };
     let becomes_bot = is_bot && !user.details.is_bot;
-    // Whoever knew the password of an account that becomes a bot is signed out with it.
+    // An account that becomes a bot loses its password, and its sign-ins with it.
     let hash = if becomes_bot { Some(String::new()) } else { hash };
     let ends_logins = hash.is_some();
     let now = chat.clock.now();
